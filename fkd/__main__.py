@@ -1,0 +1,7 @@
+"""`python -m fkd` is the daemon."""
+
+import sys
+
+from fkd.daemon import main
+
+sys.exit(main())

@@ -1,0 +1,104 @@
+"""model, status, ping, call: what the daemon (or a model file) says of itself."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+from fkd.ctl import text
+from fkd.ctl.main import UsageError
+from fkd.ctl.target import target
+
+
+def _ask(options: argparse.Namespace, method: str) -> dict[str, Any] | None:
+    """A method without parameters; None if --json has printed it already."""
+    answer = target(options).ask(method, [])
+    if options.json:
+        text.raw(answer)
+        return None
+    found: dict[str, Any] = json.loads(answer)
+    return found
+
+
+def add_model(p: argparse.ArgumentParser) -> None:
+    p.epilog = "examples:\n  fkctl model\n  fkctl --model ur5e.zip model --json"
+    p.set_defaults(run=model)
+
+
+def model(options: argparse.Namespace) -> int:
+    m = _ask(options, "model")
+    if m is None:
+        return 0
+    text.say(f"{m['name']}: {m['base']} -> {m['tip'] or '(no single tip)'}, digest {m['digest'][:12]}, generation {m['generation']}")
+    joints = {j["name"]: j for j in m["joints"]}
+    text.say(f"q takes {m['dof']} value{'' if m['dof'] == 1 else 's'}, in this order:")
+    for name in m["q"]:
+        j = joints[name]
+        text.say(f"  {j['index']:>3}  {name}  ({describe(j)})")
+    followers = [j for j in m["joints"] if j["mimic"]]
+    for j in followers:
+        text.say(f"       {j['name']}  (follows {j['mimic']['joint']})")
+    text.say(f"links: {' '.join(m['links'])}")
+    return 0
+
+
+def describe(j: dict[str, Any]) -> str:
+    """A joint's type and limits in a few words."""
+    limits = f" {j['limits']['lower']:g} .. {j['limits']['upper']:g}" if j["limits"] else ""
+    unit = {"revolute": " rad", "prismatic": " m"}.get(j["type"], "") if limits else ""
+    width = f", {j['width']} values" if j["width"] > 1 else ""
+    return f"{j['type']}{limits}{unit}{width}"
+
+
+def add_status(p: argparse.ArgumentParser) -> None:
+    p.epilog = "examples:\n  fkctl status\n  fkctl --socket /run/fkd/left.sock status --json"
+    p.set_defaults(run=status)
+
+
+def status(options: argparse.Namespace) -> int:
+    s = _ask(options, "status")
+    if s is not None:
+        width = max(map(len, s))
+        for key, value in s.items():
+            shown = f"{value:.1f}" if isinstance(value, float) else "-" if value is None else value
+            text.say(f"{key:<{width}}  {' '.join(value) or '-' if isinstance(value, list) else shown}")
+    return 0
+
+
+def add_ping(p: argparse.ArgumentParser) -> None:
+    p.epilog = "examples:\n  fkctl ping && echo up"
+    p.set_defaults(run=ping)
+
+
+def ping(options: argparse.Namespace) -> int:
+    start = time.perf_counter()
+    answer = target(options).ask("ping", [])
+    took = time.perf_counter() - start
+    if options.json:
+        text.raw(answer)
+    else:
+        text.say(f"{json.loads(answer)} in {took * 1e3:.2f} ms (connection and all)")
+    return 0
+
+
+def add_call(p: argparse.ArgumentParser) -> None:
+    p.add_argument("method", help="e.g. compute_fk")
+    p.add_argument("params", nargs="?", default="[]", metavar="JSON", help="an array or an object (default [])")
+    p.epilog = "examples:\n  fkctl call compute_fk '[0,0,0,0,0,0]'\n  fkctl call compute_fk '{\"q\": [0,0,0,0,0,0], \"links\": \"all\"}'"
+    p.set_defaults(run=call)
+
+
+def call(options: argparse.Namespace) -> int:
+    try:
+        params = json.loads(options.params)
+    except ValueError as e:
+        raise UsageError(f"the parameters are not JSON: {e}") from None
+    if not isinstance(params, (list, dict)):
+        raise UsageError("the parameters must be a JSON array or object")
+    try:
+        text.raw(target(options).ask(options.method, params))
+    except ValueError as e:  # json.dumps on NaN, which JSON does not have
+        raise UsageError(f"the parameters cannot be sent: {e}") from None
+    return 0

@@ -1,0 +1,38 @@
+"""Numbers and tables as people read them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from math import degrees
+
+
+def number(x: float, width: int = 0) -> str:
+    """Nine decimals, which is a nanometre; no negative zero."""
+    text = f"{x:.9f}"
+    return ("0.000000000" if text == "-0.000000000" else text).rjust(width)
+
+
+def matrix(T: Sequence[float]) -> str:
+    """16 numbers -> four aligned rows."""
+    width = max(len(number(x)) for x in T)
+    return "\n".join("  [ " + "  ".join(number(x, width) for x in T[4 * i : 4 * i + 4]) + " ]" for i in range(4))
+
+
+def angles(values: Sequence[float], in_degrees: bool) -> str:
+    """Angles in rad -> text in rad, or in degrees with the unit said."""
+    shown = [degrees(a) for a in values] if in_degrees else values
+    return " ".join(number(a) for a in shown) + (" deg" if in_degrees else "")
+
+
+def numbers(values: Sequence[float]) -> str:
+    return " ".join(number(v) for v in values)
+
+
+def say(text: str) -> None:
+    print(text)
+
+
+def raw(result: bytes) -> None:
+    """The wire's result, to the byte."""
+    sys.stdout.write(result.decode() + "\n")

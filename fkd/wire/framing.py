@@ -1,0 +1,71 @@
+"""A byte stream -> messages. Newline-delimited; knows nothing of JSON, sockets or time."""
+
+from __future__ import annotations
+
+from fkd.errors import TooLarge
+
+MAX_MESSAGE = 1 << 20  # bytes: some 50 000 numbers, far above any single question
+
+
+class LineFraming:
+    """Splits a stream at newlines, however the bytes arrive.
+
+    `feed` takes what was read; `next` gives whole messages one by one, without their newline, until it gives None.
+    A message longer than `limit` raises TooLarge once and is skipped up to its newline; the stream goes on.
+    """
+
+    def __init__(self, limit: int = MAX_MESSAGE) -> None:
+        self.limit = limit
+        self._buffer = b""
+        self._start = 0  # of the next message in the buffer
+        self._searched = 0  # up to here there is no newline
+        self._skipping = False  # inside a message that is too long
+
+    def feed(self, data: bytes) -> None:
+        if self._start == len(self._buffer):
+            self._buffer = data
+        else:
+            self._buffer = self._buffer[self._start :] + data
+            self._searched -= self._start
+            self._start = 0
+            return
+        self._start = self._searched = 0
+
+    def next(self) -> bytes | None:
+        """The next whole message, or None. Raises TooLarge."""
+        buffer = self._buffer
+        end = buffer.find(b"\n", self._searched)
+        if end < 0:
+            self._searched = len(buffer)
+            waiting = len(buffer) - self._start
+            if self._skipping:
+                self._start = len(buffer)  # nothing of it is kept
+            elif waiting > self.limit:
+                self._skipping = True
+                self._start = len(buffer)
+                raise self._too_large(waiting)
+            return None
+        start = self._start
+        self._start = self._searched = end + 1
+        if self._skipping:
+            self._skipping = False
+            return self.next()
+        if end - start > self.limit:
+            raise self._too_large(end - start)
+        return buffer[start:end]
+
+    def rest(self) -> bytes:
+        """At the end of the stream: what came without a newline, which then counts as a message."""
+        rest = b"" if self._skipping else self._buffer[self._start :]
+        self._buffer, self._start, self._searched, self._skipping = b"", 0, 0, False
+        return rest
+
+    @property
+    def partial(self) -> bool:
+        """Whether part of a message waits for its rest."""
+        return self._skipping or self._start < len(self._buffer)
+
+    def _too_large(self, got: int) -> TooLarge:
+        return TooLarge(
+            f"a message of {got} bytes or more; at most {self.limit} are taken", limit=self.limit, got=got,
+        )

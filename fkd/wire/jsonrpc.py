@@ -1,0 +1,237 @@
+"""JSON-RPC 2.0: bytes of one message -> request; result or error -> bytes of the reply. Knows no methods.
+
+Source: the JSON-RPC 2.0 specification, sections 4 to 6; RFC 8259 (no NaN) and RFC 7493 (no duplicate members).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw
+
+from fkd.errors import FkdError, InvalidParams, InvalidRequest, ParseError
+
+MAX_ID = 512  # bytes; an id is a handle, not a document
+MAX_DIGITS = 64  # of a number used as an id: beyond what any client can hold exactly
+MAX_DEPTH = 64  # levels of nesting
+NULL = b"null"
+ABSENT = Raw()
+
+
+class Request(msgspec.Struct, gc=False):
+    """One request as it came. `params` and `id` keep their bytes; an empty one was absent."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    params: Raw = ABSENT
+    id: Raw = ABSENT
+
+
+class _Loose(msgspec.Struct, gc=False):
+    """The same members with nothing asked of them, to say what is wrong."""
+
+    jsonrpc: Raw = ABSENT
+    method: Raw = ABSENT
+    params: Raw = ABSENT
+    id: Raw = ABSENT
+
+
+_request = msgspec.json.Decoder(Request)
+_loose = msgspec.json.Decoder(_Loose)
+_any = msgspec.json.Decoder()
+_batch = msgspec.json.Decoder(list[Raw])
+encode = msgspec.json.Encoder().encode
+
+
+def decode_request(line: bytes) -> tuple[Request, bytes]:
+    """One JSON object -> request and its id's bytes (b"" for a notification).
+
+    Raises ParseError or InvalidRequest; the error's `id` attribute is the id to answer with.
+    """
+    try:
+        request = _request.decode(line)
+        ident = bytes(request.id)
+        if not line.isascii():
+            line.decode()
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as e:
+        raise _diagnose(line, e) from None
+    if ident and not (ident.isdigit() and len(ident) <= MAX_DIGITS):
+        _check_id(ident)
+    # Colons beyond those of the members just read: objects inside, or members that are not ours. The rest has none.
+    if line.count(b":") > 2 + bool(request.params) + bool(ident):
+        if too_deep(line):
+            raise _with_id(_parse_error(RecursionError()), NULL)
+        _refuse_duplicates(line, ident)
+    return request, ident
+
+
+def decode_batch(line: bytes) -> list[Raw]:
+    """The members of a batch, each for `decode_request`. Raises ParseError or InvalidRequest (empty batch)."""
+    try:
+        line.decode()
+        members = _batch.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as e:
+        raise _with_id(_parse_error(e), NULL) from None
+    if not members:
+        raise _with_id(InvalidRequest("an empty batch", reason="batch-empty", expected="at least one request"), NULL)
+    return members
+
+
+def reply(result: bytes, ident: bytes) -> bytes:
+    """The reply's bytes without newline: `result` is JSON already, `ident` the id as it was sent."""
+    return b'{"jsonrpc":"2.0","result":' + result + b',"id":' + ident + b"}"
+
+
+def error_reply(error: FkdError, ident: bytes) -> bytes:
+    """The error reply's bytes, without newline."""
+    body = {"code": error.code, "message": error.message, "data": {"reason": error.reason, **error.data}}
+    try:
+        text = encode(body)
+    except (TypeError, ValueError, RecursionError):  # data from deep inside that JSON cannot say
+        body["data"] = {"reason": error.reason}
+        text = encode(body)
+    return b'{"jsonrpc":"2.0","error":' + text + b',"id":' + ident + b"}"
+
+
+def error_id(error: FkdError) -> bytes:
+    """The id that a decoding error is to be answered with."""
+    return getattr(error, "ident", NULL)
+
+
+def _with_id(error: FkdError, ident: bytes) -> FkdError:
+    error.ident = ident  # type: ignore[attr-defined]
+    return error
+
+
+def _parse_error(e: Exception) -> ParseError:
+    if isinstance(e, RecursionError):
+        return ParseError(f"nested deeper than {MAX_DEPTH} levels", reason="too-deep", expected=f"at most {MAX_DEPTH} levels")
+    if isinstance(e, UnicodeDecodeError):
+        return ParseError(f"not UTF-8: byte {e.start} is {e.object[e.start]:#04x}", reason="not-utf8", expected="UTF-8")
+    return ParseError(f"not JSON: {e}", expected="one JSON value a line")
+
+
+def _diagnose(line: bytes, e: Exception) -> FkdError:
+    """Why `line` is no request: not JSON at all, or JSON of the wrong shape (then with its id, if that is sound)."""
+    try:
+        line.decode()
+        if too_deep(line):
+            return _with_id(_parse_error(RecursionError()), NULL)
+        if not isinstance(e, msgspec.ValidationError):
+            return _with_id(_parse_error(e), NULL)
+        loose = _loose.decode(line)
+    except msgspec.ValidationError:  # not an object
+        return _with_id(InvalidRequest("a request is a JSON object", path="$", expected="an object", got=kind(line)), NULL)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as worse:
+        return _with_id(_parse_error(worse), NULL)
+    ident = bytes(loose.id)
+    try:
+        if ident:
+            _check_id(ident)
+    except InvalidRequest as bad_id:
+        return bad_id
+    if bytes(loose.jsonrpc) != b'"2.0"':
+        got = kind(bytes(loose.jsonrpc)) if loose.jsonrpc else "nothing"
+        error = InvalidRequest('"jsonrpc" must be "2.0"', path="$.jsonrpc", expected='"2.0"', got=got)
+    elif not loose.method:
+        error = InvalidRequest("the request names no method", path="$.method", expected="a string", got="nothing")
+    else:
+        got = kind(bytes(loose.method))
+        error = InvalidRequest("the method's name must be a string", path="$.method", expected="a string", got=got)
+    # Without a readable request there is no telling a notification from a mistake, so even those are answered.
+    return _with_id(error, ident or NULL)
+
+
+def _check_id(ident: bytes) -> None:
+    """Ids are strings, numbers or null, and come back byte for byte."""
+    first = ident[:1]
+    number = first in b"-0123456789" and len(ident) <= MAX_DIGITS and abs(float(ident)) < 1e308
+    string = first == b'"' and len(ident) <= MAX_ID
+    if not (number or string or ident == NULL):
+        expected = f"a string of at most {MAX_ID} bytes, a number of at most {MAX_DIGITS} digits, or null"
+        raise _with_id(InvalidRequest("the id cannot be used", reason="id", path="$.id", expected=expected, got=kind(ident)), NULL)
+
+
+def kind(value: bytes) -> str:
+    """What sort of JSON value these bytes are, in words; short ones are quoted."""
+    value = value.strip()
+    first = value[:1]
+    if first == b"{":
+        return "an object"
+    if first == b"[":
+        return "an array"
+    if len(value) > 40:
+        return "a string of " + str(len(value)) + " bytes" if first == b'"' else f"a number of {len(value)} digits"
+    return value.decode(errors="replace")
+
+
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_TOKEN = re.compile(rb'[{}\[\]]|"(?:[^"\\]|\\.)*"(\s*:)?')
+
+
+def too_deep(text: bytes) -> bool:
+    """Whether JSON is nested deeper than MAX_DEPTH. One pass of `replace` takes the innermost level away."""
+    brackets = text.translate(_BRACKETS, _NO_BRACKETS)
+    if len(brackets) <= 2 * MAX_DEPTH:
+        return False
+    for _ in range(MAX_DEPTH):
+        brackets = brackets.replace(b"[]", b"")
+        if not brackets:
+            return False
+    depth = 0  # too deep, unbalanced, or brackets inside strings: count token by token
+    for token in _TOKEN.finditer(text):
+        first = token.group()[:1]
+        depth += (first in b"[{") - (first in b"]}")
+        if depth > MAX_DEPTH:
+            return True
+    return False
+
+
+def _refuse_duplicates(line: bytes, ident: bytes) -> None:
+    """Raise where an object of the message names a member twice."""
+    open_objects: list[set[str]] = []
+    for token in _TOKEN.finditer(line):
+        text = token.group()
+        if text == b"{":
+            open_objects.append(set())
+        elif text == b"}":
+            if open_objects:
+                open_objects.pop()
+        elif token.group(1) is not None and open_objects:
+            name = _any.decode(text[: -len(token.group(1))])
+            if name in open_objects[-1]:
+                outer = len(open_objects) == 1
+                message = f"the member `{name}` is given twice"
+                error: FkdError = (
+                    InvalidRequest(message, reason="duplicate-member", path=f"$.{name}")
+                    if outer
+                    else InvalidParams(message, reason="duplicate-member", path=f"$.params..{name}", expected="each member once")
+                )
+                raise _with_id(error, NULL if outer else ident)
+            open_objects[-1].add(name)
+
+
+def explain(e: Exception, given: Any, root: str = "$.params") -> InvalidParams:
+    """A msgspec error about params -> InvalidParams with path, expected and got."""
+    if isinstance(e, RecursionError):
+        return InvalidParams("params are nested too deep", reason="too-deep", path=root)
+    text = str(e)
+    message, _, where = text.partition(" - at `")
+    path = root + where.rstrip("`").removeprefix("$") if where else root
+    wanted = re.fullmatch(r"Expected `(.+)`, got `(.+)`", message)
+    if wanted:
+        return InvalidParams(f"{path}: expected {_word(wanted[1])}, got {_word(wanted[2])}", reason="wrong-type", path=path,
+                             expected=_word(wanted[1]), got=_word(wanted[2]))
+    return InvalidParams(f"{path}: {message[:1].lower()}{message[1:]}", path=path, got=given)
+
+
+_WORDS = {"float": "a finite number", "int": "a number", "str": "a string", "bool": "true or false",
+          "object": "an object", "array": "an array"}  # fmt: skip
+
+
+def _word(kind: str) -> str:
+    """msgspec's name of a type, in JSON's words."""
+    return " or ".join(dict.fromkeys(_WORDS.get(k, k) for k in kind.split(" | ")))
