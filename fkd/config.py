@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fkd.errors import FkdError, did_you_mean
 from fkd.address import default_socket
+from fkd.errors import FkdError, did_you_mean
 from fkd.server import Limits
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import msgspec
@@ -72,7 +71,7 @@ def _explain(e: Exception, method: str, params: Raw) -> InvalidParams:
 def compute_fk(service: Service, params: Raw) -> bytes:
     """By position: the default tip's 16 numbers. By name: {"poses": {link: pose}}."""
     given = m.compute_fk.decode(params)
-    if type(given) is list:
+    if isinstance(given, list):
         return encode(service.robot.pose(given))
     start = time.perf_counter_ns()
     robot = service.robot
@@ -89,7 +88,7 @@ def decompose(service: Service, params: Raw) -> bytes:
     """All forms of the pose of a link at q, or of a pose that is given."""
     given = m.decompose.decode(params)
     robot = service.robot
-    if type(given) is list:
+    if isinstance(given, list):
         return encode(decomposed(robot.pose(given)))
     forms = {"q": given.q, "matrix": given.matrix, "pose": given.pose}
     forms["xyz, quaternion, rpy"] = given.xyz or given.quaternion or given.rpy
@@ -195,6 +194,8 @@ def _joint(j: Joint) -> dict[str, Any]:
 
 def fkd_version() -> str:
     """The installed version, or "unknown" where fkd runs from a bare tree."""
+    from importlib.metadata import PackageNotFoundError, version  # takes longer to import than the robot to load
+
     try:
         return version("fkd")
     except PackageNotFoundError:

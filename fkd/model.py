@@ -54,6 +54,8 @@ class Joint:
     child: str
     T_parent_joint: Frame
     axis: tuple[float, float, float]
+    xyz: tuple[float, ...] = (0.0, 0.0, 0.0)  # the origin in numbers, m and rad, from which the frame was made
+    rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
     limits: Limits | None = None
     mimic: Mimic | None = None
     index: int = -1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import signal
+import select
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from fkd.errors import FkdError
 
 Q = ["0.3", "-0.4", "0.8", "0.0", "0.5", "-1.2"]
 ROUNDS = 2000
+START_SECONDS, STOP_SECONDS = 30.0, 10.0
 
 
 def add_demo(p: argparse.ArgumentParser) -> None:
@@ -48,43 +50,58 @@ def _step(*words: str) -> None:
 @contextlib.contextmanager
 def serving(bundle: str, path: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """A daemon on a private socket, up when it says so, stopped on the way out."""
-    import socket
-
     text.say(f"\n$ fkd --socket {path} {bundle} &")
+    sys.stdout.flush()  # before the daemon's own first line
     # The daemon's own readiness message, as systemd would get it: no guessing by the clock.
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
-        ready.bind(f"{path}.ready")
-        ready.settimeout(30.0)
-        environ = {**os.environ, "NOTIFY_SOCKET": f"{path}.ready"}
-        command = [sys.executable, "-m", "fkd", "--socket", path, *arguments, bundle]
-        daemon = subprocess.Popen(command, env=environ)
         try:
-            if not ready.recv(4096).startswith(b"READY=1"):
+            ready.bind(f"{path}.ready")
+        except OSError as e:
+            raise FkdError(f"cannot make a socket in {os.path.dirname(path)}: {e.strerror or e}; set TMPDIR to a short path") from None
+        # Without the caller's settings for a daemon of their own, such as FKD_TIP.
+        environ = {k: v for k, v in os.environ.items() if not k.startswith("FKD_")} | {"NOTIFY_SOCKET": f"{path}.ready"}
+        daemon = subprocess.Popen([sys.executable, "-m", "fkd", "--socket", path, *arguments, bundle], env=environ)
+        try:
+            if not _is_ready(ready, daemon):
                 raise FkdError("the daemon did not start; its message is above")
             yield daemon
-        except TimeoutError:
-            raise FkdError("the daemon did not start within 30 s") from None
         finally:
-            daemon.send_signal(signal.SIGTERM)
-            daemon.wait(10)
+            daemon.terminate()
+            try:
+                daemon.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+
+
+def _is_ready(ready: socket.socket, daemon: subprocess.Popen[bytes]) -> bool:
+    """Wait for the daemon's READY, or its end."""
+    end = os.pidfd_open(daemon.pid)
+    try:
+        readable, _, _ = select.select([ready.fileno(), end], [], [], START_SECONDS)
+        return ready.fileno() in readable and ready.recv(4096).startswith(b"READY=1")
+    finally:
+        os.close(end)
 
 
 def ask_by_client(path: str) -> None:
     """The client library, where it is installed, and the round trip it measures."""
     try:
-        from fkclient import Client
+        from fkclient import Client, FkError
     except ImportError:
         text.say("\n(fkd-client is not installed: no round trip measured)")
         return
     q = [float(x) for x in Q]
     text.say(f'\n>>> fkclient.Client("{path}").fk({q})')
-    with Client(path) as client:
-        T = client.fk(q)
-        text.say(text.matrix(T))
-        times = []
-        for _ in range(ROUNDS):
-            start = time.perf_counter()
-            client.fk(q)
-            times.append(time.perf_counter() - start)
+    times = []
+    try:
+        with Client(path) as client:
+            text.say(text.matrix(client.fk(q)))
+            for _ in range(ROUNDS):
+                start = time.perf_counter()
+                client.fk(q)
+                times.append(time.perf_counter() - start)
+    except FkError as e:
+        raise FkdError(f"the client library failed: {e}") from None
     times.sort()
     text.say(f"  round trip from Python: median {times[ROUNDS // 2] * 1e6:.0f} us, p99 {times[ROUNDS * 99 // 100] * 1e6:.0f} us")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fkd.ctl import text
-from fkd.ctl.main import UsageError
-from fkd.errors import BundleRefused, FkdError
+from fkd.ctl.main import UsageError, file_name
+from fkd.errors import BundleRefused, Finding, FkdError
 from fkd.load import examine, load_model
 from fkd.load.collect import collect
 from fkd.load.pack import write_bundle
@@ -19,9 +21,9 @@ from fkd.model import Joint, Model
 
 
 def add_pack(p: argparse.ArgumentParser) -> None:
-    p.add_argument("source", metavar="SRC", help="a folder, .urdf or .xacro")
-    p.add_argument("-o", "--output", metavar="OUT.zip", help="default: the source's name with .zip, in the current folder")
-    p.add_argument("--model-file", metavar="F", help="which file of a folder is the model")
+    p.add_argument("source", type=file_name, metavar="SRC", help="a folder, .urdf or .xacro")
+    p.add_argument("-o", "--output", type=file_name, metavar="OUT.zip", help="default: the source's name with .zip, in the current folder")
+    p.add_argument("--model-file", type=file_name, metavar="F", help="which file of a folder is the model, as seen from the folder")
     p.add_argument("--tip", metavar="L", help="the link that by-position calls answer for")
     p.add_argument("--base", metavar="L", help="the link that poses are expressed in")
     p.add_argument("--length-unit", choices=("m", "mm", "cm"), help="the description's unit of length (default m)")
@@ -30,33 +32,70 @@ def add_pack(p: argparse.ArgumentParser) -> None:
 
 
 def pack(options: argparse.Namespace) -> int:
-    source = Path(options.source)
-    name = source.resolve().name
-    for ending in (".urdf.xacro", ".xacro", ".urdf"):
-        name = name.removesuffix(ending)
-    output = Path(options.output or f"{name}.zip")
-    overrides = {k: v for k, v in (("tip", options.tip), ("base", options.base), ("length_unit", options.length_unit)) if v}
-    data = write_bundle(collect(source, model=options.model_file, **overrides))
-    # What is written is what was checked: the bytes go through the same door as the daemon's.
-    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+    if options.model:
+        raise UsageError("pack takes no --model; --model-file chooses the model within a folder")
+    source, output = Path(options.source), Path(options.output or default_output(options.source))
+    refuse_to_replace(output)
+    given = {"tip": options.tip, "base": options.base, "length_unit": options.length_unit}
+    members = collect(source, model=options.model_file, **{k: v for k, v in given.items() if v is not None})
     try:
-        temporary.write_bytes(data)
-        model, findings = load_model(temporary)
-        temporary.replace(output)
-    except OSError as e:
-        raise FkdError(f"cannot write {output}: {e.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    for finding in findings:
-        if finding.severity == "warning":
-            text.say(str(finding))
-    text.say(f"{output}: {model.name}, {len(model.links)} links, {model.dof} values in q, {model.base} -> {model.tip or '(no single tip)'}")
+        model, findings = write_checked(write_bundle(members), output)
+    except BundleRefused as e:
+        errors = [Finding(**f) for f in e.data.get("findings", ())]
+        if len(errors) < 2:
+            raise
+        report(errors)
+        raise FkdError(f"{source} is not packed: it has {len(errors)} errors") from None
+    if options.json:
+        text.raw(dumps({"bundle": str(output), "digest": model.digest, "findings": [f._asdict() for f in findings]}))
+        return 0
+    report([f for f in findings if f.severity == "warning"])
+    inside = f"{text.count(len(model.links), 'link')}, {text.count(model.dof, 'value')} in q"
+    text.say(f"{output}: {model.name}, {inside}, {model.base} -> {model.tip or '(no single tip)'}")
     text.say(f"digest {model.digest}")
     return 0
 
 
+def default_output(source: str) -> str:
+    """my_robot/ -> my_robot.zip, ur5e.urdf.xacro -> ur5e.zip, in the current folder."""
+    name = os.path.basename(os.path.abspath(source))
+    for ending in (".urdf.xacro", ".xacro", ".urdf"):
+        if name.lower().endswith(ending):
+            name = name[: -len(ending)]
+            break
+    if not name:
+        raise UsageError(f"{source} has no name of its own; name the bundle with -o")
+    return f"{name}.zip"
+
+
+def refuse_to_replace(output: Path) -> None:
+    """Only a bundle is replaced: a slip of the hand must not cost a model."""
+    if output.is_dir():
+        raise FkdError(f"{output} is a folder; name a file in it: -o {output / 'NAME.zip'}")
+    if os.path.lexists(output):
+        if not output.is_file():
+            raise FkdError(f"{output} is there and is no regular file; it is left alone")
+        with output.open("rb") as f:
+            if f.read(2) not in (b"PK", b""):
+                raise FkdError(f"{output} is there and is no bundle; it is left alone, name another with -o")
+
+
+def write_checked(data: bytes, output: Path) -> tuple[Model, list[Finding]]:
+    """The bundle goes through the same door as at the daemon, then into its place; on failure nothing is left."""
+    place = Path(os.path.realpath(output))  # a link stays one
+    try:
+        with tempfile.TemporaryDirectory(prefix=".fkctl-", dir=place.parent) as folder:
+            fresh = Path(folder, output.name)  # of the same name, so that messages name what the user knows
+            fresh.write_bytes(data)
+            loaded = load_model(fresh)
+            fresh.replace(place)
+    except OSError as e:
+        raise FkdError(f"cannot write {output}: {e.strerror or e}") from None
+    return loaded
+
+
 def add_verify(p: argparse.ArgumentParser) -> None:
-    p.add_argument("file", metavar="ZIP", help="a bundle")
+    p.add_argument("file", type=file_name, metavar="ZIP", help="a bundle")
     p.epilog = "examples:\n  fkctl verify ur5e.zip"
     p.set_defaults(run=verify)
 
@@ -67,15 +106,15 @@ def verify(options: argparse.Namespace) -> int:
         raise BundleRefused(f"{options.file} is no bundle; `fkctl pack` makes one", reason="not-a-bundle", member=options.file)
     names = source.names()
     if options.json:
-        text.say(json.dumps({"digest": source.digest, "members": names}))
+        text.raw(dumps({"digest": source.digest, "members": names}))
     else:
-        text.say(f"{options.file}: {len(names)} member{'' if len(names) == 1 else 's'}, every hash right")
+        text.say(f"{options.file}: {text.count(len(names), 'member')}, every hash right")
         text.say(f"digest {source.digest}")
     return 0
 
 
 def add_check(p: argparse.ArgumentParser) -> None:
-    p.add_argument("file", nargs="?", metavar="FILE", help="a bundle, URDF or xacro (default: the daemon's model)")
+    p.add_argument("file", nargs="?", type=file_name, metavar="FILE", help="a bundle, URDF or xacro (default: the daemon's model)")
     p.epilog = "examples:\n  fkctl check ur5e.urdf\n  fkctl check ur5e.zip --json > findings.json   # exit status 1 if any is an error"
     p.set_defaults(run=check)
 
@@ -83,28 +122,35 @@ def add_check(p: argparse.ArgumentParser) -> None:
 def check(options: argparse.Namespace) -> int:
     name = options.file or options.model
     if name:
-        findings = [f._asdict() for f in examine(name)]
-        answer = json.dumps(findings)
+        findings = examine(name)
+        answer = dumps([f._asdict() for f in findings])
     else:
-        from fkd.ctl.target import target
+        from fkd.ctl.target import read, target
 
-        answer = target(options).ask("check", []).decode()
-        findings = json.loads(answer)
-    errors = sum(f["severity"] == "error" for f in findings)
+        answer = target(options).ask("check", [])
+        findings = read(answer, "check", lambda found: [Finding(**f) for f in found])
+    errors, warnings = (sum(f.severity == severity for f in findings) for severity in ("error", "warning"))
     if options.json:
-        text.say(answer)
-        return 1 if errors else 0
-    for f in findings:
-        place = f"{f['file']}:{f['line']}" if f["line"] else f["file"]
-        hint = f" ({f['hint']})" if f["hint"] else ""
-        text.say(f"{place}: {f['severity']}: {f['message']} [{f['code']}]{hint}")
-    warnings = sum(f["severity"] == "warning" for f in findings)
-    text.say(f"{name or 'the loaded model'}: {errors} error{'' if errors == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}")
+        text.raw(answer)
+    else:
+        report(findings)
+        text.say(f"{name or 'the loaded model'}: {text.count(errors, 'error')}, {text.count(warnings, 'warning')}")
     return 1 if errors else 0
 
 
+def report(findings: Sequence[Finding]) -> None:
+    """One line each."""
+    for finding in findings:
+        text.say(" ".join(str(finding).splitlines()))
+
+
+def dumps(value: Any) -> bytes:
+    """JSON as the wire writes it: no blanks, UTF-8."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
+
+
 def add_show(p: argparse.ArgumentParser) -> None:
-    p.add_argument("file", nargs="?", metavar="FILE", help="a bundle, URDF or xacro (or use --model)")
+    p.add_argument("file", nargs="?", type=file_name, metavar="FILE", help="a bundle, URDF or xacro (or use --model)")
     p.epilog = "examples:\n  fkctl show ur5e.zip"
     p.set_defaults(run=show)
 
@@ -113,8 +159,14 @@ def show(options: argparse.Namespace) -> int:
     name = options.file or options.model
     if not name:
         raise UsageError("show needs a file; `fkctl model` tells about the running daemon")
+    if options.json:
+        from fkd.ctl.target import Local
+
+        text.raw(Local(name).ask("model", []))
+        return 0
     model, _ = load_model(name)
-    text.say(f"{model.name}: {len(model.links)} links, {len(model.joints)} joints, {model.dof} values in q")
+    counts = ((len(model.links), "link"), (len(model.joints), "joint"), (model.dof, "value"))
+    text.say(f"{model.name}: {', '.join(text.count(n, noun) for n, noun in counts)} in q")
     text.say(f"{model.trust}, digest {model.digest}")
     text.say(f"base {model.base}, tip {model.tip or '(no single tip: ' + ', '.join(model.tip_candidates) + ')'}")
     text.say("\n".join(tree(model)))

@@ -9,17 +9,7 @@ from typing import Any
 
 from fkd.ctl import text
 from fkd.ctl.main import UsageError
-from fkd.ctl.target import target
-
-
-def _ask(options: argparse.Namespace, method: str) -> dict[str, Any] | None:
-    """A method without parameters; None if --json has printed it already."""
-    answer = target(options).ask(method, [])
-    if options.json:
-        text.raw(answer)
-        return None
-    found: dict[str, Any] = json.loads(answer)
-    return found
+from fkd.ctl.target import target, tell
 
 
 def add_model(p: argparse.ArgumentParser) -> None:
@@ -28,12 +18,13 @@ def add_model(p: argparse.ArgumentParser) -> None:
 
 
 def model(options: argparse.Namespace) -> int:
-    m = _ask(options, "model")
-    if m is None:
-        return 0
+    return tell(options, "model", [], show_model)
+
+
+def show_model(m: dict[str, Any]) -> None:
     text.say(f"{m['name']}: {m['base']} -> {m['tip'] or '(no single tip)'}, digest {m['digest'][:12]}, generation {m['generation']}")
     joints = {j["name"]: j for j in m["joints"]}
-    text.say(f"q takes {m['dof']} value{'' if m['dof'] == 1 else 's'}, in this order:")
+    text.say(f"q takes {text.count(m['dof'], 'value')}{', in this order:' if m['dof'] else ''}")
     for name in m["q"]:
         j = joints[name]
         text.say(f"  {j['index']:>3}  {name}  ({describe(j)})")
@@ -41,7 +32,6 @@ def model(options: argparse.Namespace) -> int:
     for j in followers:
         text.say(f"       {j['name']}  (follows {j['mimic']['joint']})")
     text.say(f"links: {' '.join(m['links'])}")
-    return 0
 
 
 def describe(j: dict[str, Any]) -> str:
@@ -58,13 +48,14 @@ def add_status(p: argparse.ArgumentParser) -> None:
 
 
 def status(options: argparse.Namespace) -> int:
-    s = _ask(options, "status")
-    if s is not None:
-        width = max(map(len, s))
-        for key, value in s.items():
-            shown = f"{value:.1f}" if isinstance(value, float) else "-" if value is None else value
-            text.say(f"{key:<{width}}  {' '.join(value) or '-' if isinstance(value, list) else shown}")
-    return 0
+    return tell(options, "status", [], show_status)
+
+
+def show_status(s: dict[str, Any]) -> None:
+    width = max(map(len, s))
+    for key, value in s.items():
+        shown = f"{value:.1f}" if isinstance(value, float) else "-" if value is None else value
+        text.say(f"{key:<{width}}  {' '.join(value) or '-' if isinstance(value, list) else shown}")
 
 
 def add_ping(p: argparse.ArgumentParser) -> None:
@@ -74,13 +65,11 @@ def add_ping(p: argparse.ArgumentParser) -> None:
 
 def ping(options: argparse.Namespace) -> int:
     start = time.perf_counter()
-    answer = target(options).ask("ping", [])
-    took = time.perf_counter() - start
-    if options.json:
-        text.raw(answer)
-    else:
-        text.say(f"{json.loads(answer)} in {took * 1e3:.2f} ms (connection and all)")
-    return 0
+
+    def show(answer: str) -> None:
+        text.say(f"{answer} in {(time.perf_counter() - start) * 1e3:.2f} ms (connection and all)")
+
+    return tell(options, "ping", [], show)
 
 
 def add_call(p: argparse.ArgumentParser) -> None:
@@ -93,12 +82,10 @@ def add_call(p: argparse.ArgumentParser) -> None:
 def call(options: argparse.Namespace) -> int:
     try:
         params = json.loads(options.params)
-    except ValueError as e:
-        raise UsageError(f"the parameters are not JSON: {e}") from None
+    except (ValueError, RecursionError) as e:
+        why = "nested too deep" if isinstance(e, RecursionError) else e
+        raise UsageError(f"the parameters are not JSON: {why}") from None
     if not isinstance(params, (list, dict)):
-        raise UsageError("the parameters must be a JSON array or object")
-    try:
-        text.raw(target(options).ask(options.method, params))
-    except ValueError as e:  # json.dumps on NaN, which JSON does not have
-        raise UsageError(f"the parameters cannot be sent: {e}") from None
+        raise UsageError(f"the parameters must be a JSON array or object, e.g. '[{options.params.strip()}]'")
+    text.raw(target(options).ask(options.method, params))
     return 0

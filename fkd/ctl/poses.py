@@ -8,7 +8,7 @@ from typing import Any
 
 from fkd.ctl import text
 from fkd.ctl.main import UsageError
-from fkd.ctl.target import target
+from fkd.ctl.target import tell
 from fkd.kernel.pose import rotation_of, rpy_from_rotation, translation_of
 
 
@@ -16,7 +16,7 @@ def configuration(words: list[str]) -> list[float] | dict[str, Any]:
     """The words after a command -> q: numbers in model order, or name=value (name=x,y,theta for wide joints)."""
     named = [w for w in words if "=" in w]
     if not named:
-        return [_number(w) for w in words]
+        return [number(w) for w in words]
     if len(named) < len(words):
         raise UsageError("give all values as numbers in model order, or all as name=value")
     q: dict[str, Any] = {}
@@ -24,18 +24,22 @@ def configuration(words: list[str]) -> list[float] | dict[str, Any]:
         name, _, value = word.partition("=")
         if name in q:
             raise UsageError(f"joint `{name}` is given twice")
-        parts = [_number(v) for v in value.split(",")]
+        parts = [number(v, f"joint `{name}`: ") for v in value.split(",")]
         q[name] = parts if len(parts) > 1 else parts[0]
     return q
 
 
-def _number(word: str) -> float:
+def number(word: str, whose: str = "") -> float:
+    """A finite number in C's decimal spelling. Raises UsageError."""
     try:
-        value = float(word)
+        value = float(word) if word.isascii() and "_" not in word else None
     except ValueError:
-        raise UsageError(f"`{word.strip()}` is not a number") from None
-    if value - value != 0.0 or "_" in word:  # inf and nan differ from themselves
-        raise UsageError(f"`{word.strip()}` is not a finite number")
+        value = None
+    if value is None:
+        hint = "; blanks part the values, without commas or brackets" if set(word) & set(",;[]()") else ""
+        raise UsageError(f"{whose}`{word}` is not a number{hint}")
+    if value - value != 0.0:  # inf and nan differ from themselves
+        raise UsageError(f"{whose}`{word}` is not a finite number")
     return value
 
 
@@ -50,7 +54,7 @@ def named(options: argparse.Namespace, **members: Any) -> dict[str, Any]:
     params: dict[str, Any] = {"q": configuration(options.q), **members}
     if options.deg:
         params["degrees"] = True
-    if options.base:
+    if options.base is not None:
         params["base"] = options.base
     return params
 
@@ -68,18 +72,17 @@ def add_fk(p: argparse.ArgumentParser) -> None:
 
 def fk(options: argparse.Namespace) -> int:
     params = named(options)
-    if options.link:
+    if options.link is not None:
         params["links"] = "all" if options.link == ["all"] else options.link
     if options.format != "matrix":
         params["format"] = options.format
-    answer = target(options).ask("compute_fk", params)
-    if options.json:
-        text.raw(answer)
-        return 0
-    for link, pose in json.loads(answer)["poses"].items():
-        text.say(f"{link}{f' in {options.base}' if options.base else ''}")
-        text.say(_pose(pose, options))
-    return 0
+
+    def show(answer: dict[str, Any]) -> None:
+        for link, pose in answer["poses"].items():
+            text.say(f"{link}{'' if options.base is None else f' in {options.base}'}")
+            text.say(_pose(pose, options))
+
+    return tell(options, "compute_fk", params, show)
 
 
 def _pose(pose: Any, options: argparse.Namespace) -> str:
@@ -104,24 +107,23 @@ def add_decompose(p: argparse.ArgumentParser) -> None:
 
 def decompose(options: argparse.Namespace) -> int:
     if options.matrix:
-        if options.q or options.link or options.base:
+        if options.q or options.link is not None or options.base is not None:
             raise UsageError("--matrix stands alone: no joint values, --link or --base")
-        params: dict[str, Any] = {"matrix": [_number(w) for w in options.matrix]}
+        params: dict[str, Any] = {"matrix": [number(w) for w in options.matrix]}
     else:
-        params = named(options, **({"link": options.link} if options.link else {}))
-    answer = target(options).ask("decompose", params)
-    if options.json:
-        text.raw(answer)
-        return 0
-    d = json.loads(answer)
+        params = named(options, **({} if options.link is None else {"link": options.link}))
+    return tell(options, "decompose", params, lambda d: show_forms(d, options.deg))
+
+
+def show_forms(d: dict[str, Any], deg: bool) -> None:
+    """A pose in all its forms."""
     text.say(text.matrix(d["matrix"]))
     text.say(f"  xyz         {text.numbers(d['xyz'])}")
-    text.say(f"  rpy         {text.angles(d['rpy'], options.deg)}")
+    text.say(f"  rpy         {text.angles(d['rpy'], deg)}")
     if d["gimbal_lock"]:
         text.say("              (gimbal lock: only one of roll and yaw is defined; roll is 0 by convention)")
     else:
-        text.say(f"  or rpy      {text.angles(d['rpy_alt'], options.deg)}")
+        text.say(f"  or rpy      {text.angles(d['rpy_alt'], deg)}")
     text.say(f"  quaternion  {text.numbers(d['quaternion'])}  (x y z w)")
     axis = d["axis_angle"]
-    text.say(f"  axis, angle {text.numbers(axis['axis'])}, {text.angles([axis['angle']], options.deg)}")
-    return 0
+    text.say(f"  axis, angle {text.numbers(axis['axis'])}, {text.angles([axis['angle']], deg)}")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import json
 import os
 import socket
 import time
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
-from fkd.ctl.main import NoDaemon
+from fkd.ctl import text
+from fkd.ctl.main import NoDaemon, UsageError
 from fkd.errors import FkdError
 
 _HEAD = b'{"jsonrpc":"2.0","result":'
 _TAIL = b',"id":1}'
 MAX_REPLY = 256 << 20
+T = TypeVar("T")
 
 
 class Answer(FkdError):
@@ -23,6 +27,8 @@ class Answer(FkdError):
 
 
 class Target(Protocol):
+    """Whoever answers."""
+
     def ask(self, method: str, params: Any) -> bytes:
         """Run one method -> its result's JSON. Raises FkdError, or NoDaemon."""
 
@@ -32,9 +38,35 @@ def target(options: argparse.Namespace) -> Target:
     return Local(options.model) if options.model else Live(socket_path(options.socket), options.timeout)
 
 
-def result(options: argparse.Namespace, method: str, params: Any) -> Any:
-    """One method's result as Python values."""
-    return json.loads(target(options).ask(method, params))
+def tell(options: argparse.Namespace, method: str, params: Any, show: Callable[[Any], None]) -> int:
+    """Ask one method, and show its result: the wire's bytes for --json, else as `show` prints it -> exit status."""
+    answer = target(options).ask(method, params)
+    if options.json:
+        text.raw(answer)
+    else:
+        read(answer, method, show)
+    return 0
+
+
+def read(answer: bytes, method: str, use: Callable[[Any], T]) -> T:
+    """What `use` makes of a result. Raises FkdError where it has another shape than this version of fkd gives it."""
+    try:
+        return use(json.loads(answer))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as e:
+        raise FkdError(
+            f"cannot make sense of the result of {method} ({type(e).__name__}: {e}); does another version of fkd, "
+            "or another program, answer at the socket?"
+        ) from e
+
+
+def dumps(params: Any) -> bytes:
+    """Parameters as JSON. Raises UsageError for what JSON cannot say."""
+    try:
+        return json.dumps(params, allow_nan=False).encode()
+    except ValueError:
+        raise UsageError("the parameters hold a number that JSON does not have (NaN, or beyond a double)") from None
+    except RecursionError:
+        raise UsageError("the parameters are nested too deep") from None
 
 
 def socket_path(given: str | None) -> str:
@@ -55,7 +87,7 @@ class Local:
     def ask(self, method: str, params: Any) -> bytes:
         from msgspec import Raw
 
-        return self._service.call(method, Raw(json.dumps(params).encode()))
+        return self._service.call(method, Raw(dumps(params)))
 
 
 class Live:
@@ -66,15 +98,14 @@ class Live:
         self.timeout = timeout
 
     def ask(self, method: str, params: Any) -> bytes:
-        request = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}, allow_nan=False)
-        line = self._exchange(request.encode() + b"\n")
+        request = b'{"jsonrpc":"2.0","method":%b,"params":%b,"id":1}\n' % (dumps(method), dumps(params))
+        line = self._exchange(request)
         if line.startswith(_HEAD) and line.endswith(_TAIL):
             return line[len(_HEAD) : -len(_TAIL)]
-        try:
-            error = json.loads(line)["error"]
-            raise answer_error(error)
-        except (ValueError, KeyError, TypeError):
-            raise FkdError(f"{self.path} answered something that is not fkd's: {line[:80]!r}") from None
+        raise _answer_error(line) or FkdError(
+            f"{self.path} answered something that is not fkd's: {line[:80].decode(errors='backslashreplace')!r}; "
+            "is it another program's socket?"
+        )
 
     def _exchange(self, request: bytes) -> bytes:
         """One line out, one line back, within the timeout."""
@@ -83,35 +114,52 @@ class Live:
             s.settimeout(self.timeout)
             try:
                 s.connect(self.path)
-                s.sendall(request)
-                parts: list[bytes] = []
-                while not parts or not parts[-1].endswith(b"\n"):
-                    s.settimeout(max(deadline - time.monotonic(), 1e-3))
-                    part = s.recv(1 << 16)
-                    if not part:
-                        raise FkdError(f"the daemon at {self.path} closed the connection without an answer")
-                    parts.append(part)
-                    if time.monotonic() > deadline:
-                        raise TimeoutError
-            except TimeoutError:
-                raise FkdError(f"no answer from {self.path} within {self.timeout:g} s") from None
             except OSError as e:
                 raise _no_daemon(self.path, e) from None
-        return b"".join(parts)[:-1]
+            try:
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # why it hung up is still to be read
+                    s.sendall(request)
+                return self._line(s, deadline)
+            except TimeoutError:
+                raise FkdError(f"no answer from {self.path} within {self.timeout:g} s; --timeout S waits longer") from None
+            except OSError as e:
+                raise FkdError(f"the connection to {self.path} broke: {e.strerror or e}") from None
+
+    def _line(self, s: socket.socket, deadline: float) -> bytes:
+        reply = bytearray()
+        while not reply.endswith(b"\n"):
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                raise TimeoutError
+            s.settimeout(left)
+            part = s.recv(1 << 16)
+            if not part:
+                raise FkdError(f"{self.path} closed the connection without an answer; is it fkd's socket?")
+            reply += part
+            if len(reply) > MAX_REPLY:
+                raise FkdError(f"the answer from {self.path} is over {MAX_REPLY >> 20} MiB; is it fkd's socket?")
+        return bytes(reply[:-1])
 
 
 def _no_daemon(path: str, e: OSError) -> NoDaemon:
     why = {
         errno.ENOENT: "there is no such socket",
         errno.ECONNREFUSED: "nobody listens there",
+        errno.EAGAIN: "more callers wait there than it takes",
         errno.EACCES: "you may not connect to it (its mode or group)",
     }.get(e.errno or 0, e.strerror or str(e))
     return NoDaemon(f"no daemon at {path}: {why}; start one with `fkd BUNDLE`, name another with --socket, or ask a file with --model")
 
 
-def answer_error(error: dict[str, Any]) -> Answer:
-    """The wire's error object -> an exception with its code and data."""
-    data = dict(error.get("data") or {})
-    found = Answer(str(error["message"]), reason=str(data.pop("reason", "")), **data)
-    found.code = error["code"]  # type: ignore[misc]
+def _answer_error(line: bytes) -> Answer | None:
+    """A reply that holds the wire's error object -> an exception with its code and data; None for anything else."""
+    try:
+        error = json.loads(line)["error"]
+        code, message, data = error["code"], error["message"], error.get("data") or {}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    if not isinstance(code, int) or not isinstance(message, str) or not isinstance(data, dict):
+        return None
+    found = Answer(message, reason=str(data.get("reason", "")))
+    found.code, found.data = code, data  # type: ignore[misc]
     return found

@@ -29,10 +29,16 @@ def numbers(values: Sequence[float]) -> str:
     return " ".join(number(v) for v in values)
 
 
+def count(n: int, noun: str) -> str:
+    """1 error, 2 errors."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
 def say(text: str) -> None:
     print(text)
 
 
 def raw(result: bytes) -> None:
-    """The wire's result, to the byte."""
-    sys.stdout.write(result.decode() + "\n")
+    """The wire's result, to the byte, whatever the terminal's encoding."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(result + b"\n")

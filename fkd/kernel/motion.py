@@ -1,7 +1,7 @@
 """The kinematics, written once over scalars of any kind: floats give the slow, obvious reference, symbols a trace.
 
 A robot reaches this module as a `Tree`: places instead of names. Frames are 12 scalars, the upper 3x4 part of a
-homogeneous matrix, row-major; `T_a_b` takes coordinates in b into a.
+homogeneous matrix, row-major, rotations 9, positions 3; `T_a_b` takes coordinates in b into a.
 Source: the URDF specification, <joint>; Rodrigues' rotation formula for revolute joints; for floating joints the
 rotation matrix of a quaternion (x, y, z, w) of any non-zero norm.
 """
@@ -9,11 +9,13 @@ rotation matrix of a quaternion (x, y, z, w) of any non-zero norm.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fkd.kernel.scalar import Ref, cos, sin
 
 Frame = Sequence[Ref]
+EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+ORIGIN = (0.0, 0.0, 0.0)
 IDENTITY: Frame = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
@@ -38,18 +40,38 @@ class Tree:
     width: int  # values in q
 
 
+def product(A: Frame, B: Frame) -> list[Ref]:
+    """Two rotations of 9 scalars -> their product."""
+    a00, a01, a02, a10, a11, a12, a20, a21, a22 = A
+    b00, b01, b02, b10, b11, b12, b20, b21, b22 = B
+    return [
+        a00 * b00 + a01 * b10 + a02 * b20, a00 * b01 + a01 * b11 + a02 * b21, a00 * b02 + a01 * b12 + a02 * b22,
+        a10 * b00 + a11 * b10 + a12 * b20, a10 * b01 + a11 * b11 + a12 * b21, a10 * b02 + a11 * b12 + a12 * b22,
+        a20 * b00 + a21 * b10 + a22 * b20, a20 * b01 + a21 * b11 + a22 * b21, a20 * b02 + a21 * b12 + a22 * b22,
+    ]  # fmt: skip
+
+
+def apply(R: Frame, v: Frame) -> list[Ref]:
+    """A rotation of 9 scalars and a vector of 3 -> the rotated vector."""
+    x, y, z = v
+    return [R[0] * x + R[1] * y + R[2] * z, R[3] * x + R[4] * y + R[5] * z, R[6] * x + R[7] * y + R[8] * z]
+
+
+def joined(R: Frame, p: Frame) -> list[Ref]:
+    """Rotation of 9 and position of 3 -> frame of 12."""
+    return [R[0], R[1], R[2], p[0], R[3], R[4], R[5], p[1], R[6], R[7], R[8], p[2]]
+
+
+def parted(T: Frame) -> tuple[Frame, Frame]:
+    """Frame of 12 -> rotation of 9, position of 3."""
+    return (T[0], T[1], T[2], T[4], T[5], T[6], T[8], T[9], T[10]), (T[3], T[7], T[11])
+
+
 def compose(A: Frame, B: Frame) -> list[Ref]:
     """T_a_b, T_b_c -> T_a_c."""
-    a00, a01, a02, ax, a10, a11, a12, ay, a20, a21, a22, az = A
-    b00, b01, b02, bx, b10, b11, b12, by, b20, b21, b22, bz = B
-    return [
-        a00 * b00 + a01 * b10 + a02 * b20, a00 * b01 + a01 * b11 + a02 * b21,
-        a00 * b02 + a01 * b12 + a02 * b22, a00 * bx + a01 * by + a02 * bz + ax,
-        a10 * b00 + a11 * b10 + a12 * b20, a10 * b01 + a11 * b11 + a12 * b21,
-        a10 * b02 + a11 * b12 + a12 * b22, a10 * bx + a11 * by + a12 * bz + ay,
-        a20 * b00 + a21 * b10 + a22 * b20, a20 * b01 + a21 * b11 + a22 * b21,
-        a20 * b02 + a21 * b12 + a22 * b22, a20 * bx + a21 * by + a22 * bz + az,
-    ]  # fmt: skip
+    (R, p), (S, t) = parted(A), parted(B)
+    moved = apply(R, t)
+    return joined(product(R, S), [moved[0] + p[0], moved[1] + p[1], moved[2] + p[2]])
 
 
 def invert(T: Frame) -> list[Ref]:
@@ -62,10 +84,9 @@ def invert(T: Frame) -> list[Ref]:
     ]  # fmt: skip
 
 
-def rotate(axis: Sequence[float], angle: Ref) -> list[Ref]:
-    """Rotation by `angle` (rad) about the unit vector `axis` -> 9 scalars row-major (Rodrigues)."""
+def rotate(axis: Sequence[float], s: Ref, c: Ref) -> list[Ref]:
+    """Rotation about the unit vector `axis` by the angle with sine s and cosine c -> 9 scalars (Rodrigues)."""
     x, y, z = axis
-    s, c = sin(angle), cos(angle)
     if abs(x) + abs(y) + abs(z) == 1.0:  # along a coordinate axis: the general form would leave (1 - c) + c behind
         s = s * (x + y + z)
         if x:
@@ -94,37 +115,108 @@ def plane(normal: Sequence[float]) -> tuple[tuple[float, float, float], tuple[fl
     return (1.0 - k * x * x, -k * x * y, -x), (-k * x * y, 1.0 - k * y * y, -y)
 
 
-def motion(edge: Edge, q: Sequence[Ref]) -> Frame:
-    """What a joint adds at q, in its own frame. Lengths in m, angles in rad."""
-    if edge.kind == "fixed":
-        return IDENTITY
-    value = q[edge.index] * edge.ratio + edge.bias
-    if edge.kind in ("revolute", "continuous"):
-        r = rotate(edge.axis, value)
-        return [*r[0:3], 0.0, *r[3:6], 0.0, *r[6:9], 0.0]
-    if edge.kind == "prismatic":
-        x, y, z = (a * value for a in edge.axis)
-        return [1.0, 0.0, 0.0, x, 0.0, 1.0, 0.0, y, 0.0, 0.0, 1.0, z]
-    if edge.kind == "planar":
-        along_u, along_v, theta = q[edge.index : edge.index + 3]
-        u, v = plane(edge.axis)
-        r = rotate(edge.axis, theta)
-        x, y, z = (along_u * a + along_v * b for a, b in zip(u, v, strict=True))
-        return [*r[0:3], x, *r[3:6], y, *r[6:9], z]
-    if edge.kind == "floating":
-        return floating(q[edge.index : edge.index + 7])
-    raise ValueError(f"no motion for joint kind {edge.kind!r}")
-
-
-def floating(values: Sequence[Ref]) -> Frame:
-    """(x, y, z, qx, qy, qz, qw) -> frame. The quaternion need not be unit; a zero norm divides by zero."""
+def floating(values: Sequence[Ref]) -> tuple[Frame, Frame]:
+    """(x, y, z, qx, qy, qz, qw) -> rotation, position. Any non-zero norm will do; a zero norm divides by zero."""
     px, py, pz, x, y, z, w = values
     s = 2.0 / (x * x + y * y + z * z + w * w)
     return [
-        1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w), px,
-        s * (x * y + z * w), 1.0 - s * (x * x + z * z), s * (y * z - x * w), py,
-        s * (x * z - y * w), s * (y * z + x * w), 1.0 - s * (x * x + y * y), pz,
-    ]  # fmt: skip
+        1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w),
+        s * (x * y + z * w), 1.0 - s * (x * x + z * z), s * (y * z - x * w),
+        s * (x * z - y * w), s * (y * z + x * w), 1.0 - s * (x * x + y * y),
+    ], (px, py, pz)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a link is: R = `before` * turn(axis, s, c) and p, in the frame that the walk started from.
+
+    The last turn is kept apart, so that a further turn about the same axis adds to it instead of multiplying
+    matrices: sin and cos of a sum cost six operations. `turns` counts those in `before`.
+    """
+
+    rotation: Frame
+    position: Frame
+    before: Frame
+    axis: tuple[float, float, float] | None = None
+    s: Ref = 0.0
+    c: Ref = 1.0
+    turns: int = 0
+
+
+START = Placed(EYE, ORIGIN, EYE)
+
+
+def step(at: Placed, edge: Edge, q: Sequence[Ref]) -> Placed:
+    """From a joint's parent link to its child. Lengths in m, angles in rad."""
+    R_origin, p_origin = parted(edge.T_parent_joint)
+    moved = apply(at.rotation, p_origin)
+    position: Frame = [moved[0] + at.position[0], moved[1] + at.position[1], moved[2] + at.position[2]]
+    if edge.kind in ("revolute", "continuous"):
+        value = q[edge.index] * edge.ratio + edge.bias
+        return turned(at, R_origin, position, edge.axis, sin(value), cos(value))
+    if edge.kind in ("fixed", "prismatic") and tuple(R_origin) == EYE:
+        placed = replace(at, position=position)
+    else:
+        rotation = product(at.rotation, R_origin)
+        placed = Placed(rotation, position, rotation, turns=at.turns + (at.axis is not None))
+    if edge.kind == "fixed":
+        return placed
+    if edge.kind == "prismatic":
+        value = q[edge.index] * edge.ratio + edge.bias
+        return slid(placed, [a * value for a in edge.axis])
+    if edge.kind == "planar":
+        along_u, along_v, theta = q[edge.index : edge.index + 3]
+        u, v = plane(edge.axis)
+        placed = slid(placed, [along_u * a + along_v * b for a, b in zip(u, v, strict=True)])
+        return turned(placed, EYE, placed.position, edge.axis, sin(theta), cos(theta))
+    if edge.kind == "floating":
+        R, p = floating(q[edge.index : edge.index + 7])
+        placed = slid(placed, p)
+        rotation = product(placed.rotation, R)
+        return Placed(rotation, placed.position, rotation, turns=placed.turns + 1)
+    raise ValueError(f"no motion for joint kind {edge.kind!r}")
+
+
+def slid(at: Placed, by: Frame) -> Placed:
+    """Moved by a vector in the link's own frame."""
+    d = apply(at.rotation, by)
+    p = at.position
+    return replace(at, position=[p[0] + d[0], p[1] + d[1], p[2] + d[2]])
+
+
+def turned(at: Placed, R_origin: Frame, position: Frame, axis: tuple[float, float, float], s: Ref, c: Ref) -> Placed:
+    """Turned about `axis` of a frame that R_origin takes into the link's own.
+
+    Where R_origin is itself a turn about the axis, it joins the joint's own. Where the link was turned about the same
+    axis last, the two join as well, unless much has turned before: then the sum would cost more than it saves.
+    """
+    offset = about(axis, R_origin)
+    if offset is not None:
+        s, c = added(s, c, *offset)
+        if at.axis == axis and at.turns <= 1:
+            s, c = added(at.s, at.c, s, c)
+            return Placed(product(at.before, rotate(axis, s, c)), position, at.before, axis, s, c, at.turns)
+        before = at.rotation
+    else:
+        before = product(at.rotation, R_origin)
+    turns = at.turns + (at.axis is not None)
+    return Placed(product(before, rotate(axis, s, c)), position, before, axis, s, c, turns)
+
+
+def added(s1: Ref, c1: Ref, s2: Ref, c2: Ref) -> tuple[Ref, Ref]:
+    """Sine and cosine of the sum of two angles; exact to rounding however many turns the angles have."""
+    return s1 * c2 + c1 * s2, c1 * c2 - s1 * s2
+
+
+def about(axis: tuple[float, float, float], R: Frame) -> tuple[float, float] | None:
+    """Sine and cosine of R's angle, if R (9 floats) is a turn about a coordinate `axis`; else None."""
+    k = next((i for i, a in enumerate(axis) if abs(a) == 1.0), None)
+    if tuple(R) == EYE:
+        return 0.0, 1.0
+    if k is None or R[4 * k] != 1.0:
+        return None
+    i, j = (k + 1) % 3, (k + 2) % 3
+    return R[3 * j + i] * axis[k], R[3 * i + i]  # type: ignore[return-value]
 
 
 def route(tree: Tree, link: int) -> list[int]:
@@ -135,25 +227,39 @@ def route(tree: Tree, link: int) -> list[int]:
     return path[::-1]
 
 
-def forward(tree: Tree, q: Sequence[Ref], links: Sequence[int], base: int) -> list[Frame]:
-    """T_base_link for each of `links` (places) at q: (width,) -> frames of 12 scalars.
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """All links between a base and its targets, placed in the frame of the last link that they all share.
 
-    The walk starts at the last link that base and all targets share, so that joints which move all of them alike
-    do not appear in the result at all.
+    Joints above that link move base and targets alike, so they do not appear at all.
     """
+
+    start: int
+    placed: dict[int, Placed]
+    routes: dict[int, list[int]]  # from start (not included) to each target and to the base
+
+
+def walk(tree: Tree, q: Sequence[Ref], links: Sequence[int], base: int) -> Walk:
+    """Place `links`, `base` and all between them."""
     routes = {link: route(tree, link) for link in (*links, base)}
     shared = routes[base]
     for path in routes.values():
         shared = [a for a, b in zip(shared, path, strict=False) if a == b]
-    start = shared[-1]
-    T_start: dict[int, Frame] = {start: IDENTITY}  # T_start_link for every link on the way
+    placed = {shared[-1]: START}
+    routes = {link: path[len(shared) :] for link, path in routes.items()}
     for path in routes.values():
-        for link in path[len(shared) :]:
+        for link in path:
             edge = tree.edges[link]
-            if link in T_start or edge is None:
-                continue
-            T_start[link] = compose(compose(T_start[edge.parent], edge.T_parent_joint), motion(edge, q))
-    if base == start:
+            if link not in placed and edge is not None:
+                placed[link] = step(placed[edge.parent], edge, q)
+    return Walk(shared[-1], placed, routes)
+
+
+def forward(tree: Tree, q: Sequence[Ref], links: Sequence[int], base: int) -> list[Frame]:
+    """T_base_link for each of `links` (places) at q: (width,) -> frames of 12 scalars."""
+    way = walk(tree, q, links, base)
+    T_start = {link: joined(way.placed[link].rotation, way.placed[link].position) for link in way.routes}
+    if base == way.start:
         return [T_start[link] for link in links]
     T_base_start = invert(T_start[base])
     return [IDENTITY if link == base else compose(T_base_start, T_start[link]) for link in links]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fkd.kernel.scalar import Node, Ref, Sym, Trace
+from fkd.kernel.scalar import Node, Ref, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,8 @@ def record(width: int, computation: Callable[[Sequence[Ref]], Sequence[Sequence[
     for place, (op, a, b) in enumerate(trace.nodes):
         if wanted[place]:
             new[place] = len(nodes)
-            needs = operands(op, a, b)
-            nodes.append((op, *(new[p] for p in needs), *((0,) * (2 - len(needs)))) if needs else (op, a, b))
+            needs = [new[p] for p in operands(op, a, b)]
+            nodes.append((op, needs[0], needs[-1] if len(needs) > 1 else 0) if needs else (op, a, b))
     constants = {new[p]: v for p, v in trace.constants.items() if wanted[p]}
     return Program(width, tuple(nodes), constants, tuple(tuple(new[p] for p in g) for g in groups))
 
-
-__all__ = ["Program", "Sym", "operands", "record"]

@@ -75,7 +75,7 @@ class Trace:
             op, a, _ = self.nodes[x.place]
             if op == "neg":
                 inner = self.at(a)
-                assert isinstance(inner, Sym)  # noqa: S101 (a negated constant is a constant)
+                assert isinstance(inner, Sym)
                 return inner
         return None
 

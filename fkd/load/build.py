@@ -11,6 +11,7 @@ from fkd.kernel.pose import frame, rotation_from_rpy
 from fkd.load.urdf import Description, JointRecord
 from fkd.model import WIDTH, Joint, Limits, Mimic, Model, default_tip
 
+
 @dataclass(frozen=True)
 class Choices:
     """What the bundle or the operator says beyond the description. Lengths scale by `scale` to metres."""
@@ -27,6 +28,8 @@ def unit(axis: Sequence[float] | None) -> tuple[float, float, float]:
     if axis is None:
         return (1.0, 0.0, 0.0)
     biggest = max(abs(a) for a in axis)  # first, so that 1e-200 or 1e200 neither vanishes nor overflows
+    if abs(math.hypot(*axis) - 1.0) < 1e-15:
+        return (axis[0] + 0.0, axis[1] + 0.0, axis[2] + 0.0)  # so that what was normalised once stays as it is
     x, y, z = (a / biggest for a in axis)
     length = math.sqrt(x * x + y * y + z * z)
     return (x / length + 0.0, y / length + 0.0, z / length + 0.0)
@@ -35,7 +38,7 @@ def unit(axis: Sequence[float] | None) -> tuple[float, float, float]:
 def build_model(description: Description, choices: Choices, *, digest: str, trust: str, source: str) -> Model:
     """Build the model of a description without error findings.
 
-    Raises BundleRefused (`settings-...`) where the choices do not fit the description.
+    Raises BundleRefused: `settings-...` where the choices do not fit the description, `urdf-mimic-overflow`.
     """
     records = {j.name: j for j in description.joints}
     for name in choices.calibration:
@@ -76,8 +79,8 @@ def _joint(record: JointRecord, records: Mapping[str, JointRecord], choices: Cho
         own, other = (k if records[n].type == "prismatic" else 1.0 for n in (record.name, mimic.source))
         mimic = Mimic(mimic.source, mimic.multiplier * own / other, mimic.offset * own)
     return Joint(
-        record.name, record.type, record.parent, record.child, frame(xyz, rotation_from_rpy(rpy)), unit(record.axis), limits, mimic,
-        place=(record.file, record.line),
+        record.name, record.type, record.parent, record.child, frame(xyz, rotation_from_rpy(rpy)), unit(record.axis),
+        tuple(xyz), tuple(rpy), limits, mimic, place=(record.file, record.line),
     )
 
 
@@ -99,7 +102,7 @@ def _order(joints: Sequence[Joint], choices: Choices, source: str) -> list[Joint
 
 
 def _drive(joint: Joint, joints: Mapping[str, Joint], index: Mapping[str, int]) -> Joint:
-    """Fold the mimic chain of a joint into value = ratio * q[index] + bias."""
+    """Fold the mimic chain of a joint into value = ratio * q[index] + bias. Raises BundleRefused where it overflows."""
     if WIDTH[joint.type] == 0:
         return joint
     ratio, bias, mimic, name = 1.0, 0.0, joint.mimic, joint.name
@@ -109,6 +112,10 @@ def _drive(joint: Joint, joints: Mapping[str, Joint], index: Mapping[str, int]) 
         ratio *= mimic.multiplier
         name = mimic.source
         mimic = joints[name].mimic
+    if not (math.isfinite(ratio) and math.isfinite(bias)):
+        file, line = joint.place
+        raise BundleRefused(f"{file}:{line}: the mimic chain of joint `{joint.name}` leaves the range of a double",
+                            reason="urdf-mimic-overflow", file=file, line=line)
     return replace(joint, index=index[name], ratio=ratio, bias=bias)
 
 

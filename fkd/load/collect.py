@@ -25,12 +25,18 @@ def collect(source: Path, *, model: str | None = None, **overrides: Any) -> dict
     if not source.is_dir():
         if model is not None:
             raise BundleRefused(f"{source} is a file; --model-file chooses within a folder", reason="source-not-folder")
+        if source.suffix.lower() == ".zip":
+            raise BundleRefused(f"{source} is packed already; `fkctl verify {source}` tells whether all is right", reason="source-zip")
         alone = single_file(source)
         name = find_model(alone, Settings())
         return with_settings({name: alone.read(name)}, replace(Settings(), **overrides))
     folder = Folder(source)
-    settings = parse_settings(folder.read(SETTINGS), SETTINGS) if SETTINGS in folder else Settings()
-    settings = replace(settings, **overrides, **({"model": model} if model else {}))
+    # Whatever is called bundle.toml is read or refused: a dangling link passed over would lose a calibration unseen.
+    there = os.path.lexists(source / SETTINGS)
+    settings = parse_settings(folder.read(SETTINGS), SETTINGS) if there else Settings()
+    if model is not None:
+        overrides["model"] = Path(os.path.relpath(source / model, source)).as_posix()  # ./a.urdf, or absolute
+    settings = replace(settings, **overrides)
     name = find_model(folder, settings)
     return with_settings({name: folder.read(name)}, settings)
 
@@ -68,7 +74,12 @@ class Folder:
 
     def read(self, path: str) -> bytes:
         file = self.path / path
-        if not self._inside(file) or not file.is_file():
+        if not self._inside(file):
+            message = f"{file} is a link out of the folder; put the file itself there"
+            raise BundleRefused(message, reason="source-link", member=path)
+        if not file.is_file():
+            if os.path.lexists(file):
+                raise BundleRefused(f"{file} is no regular file, or a link to nowhere", reason="source-special", member=path)
             raise BundleRefused(f"{self.path}: no file `{path}`{did_you_mean(path, self.names())}", reason="bundle-member-absent", member=path)
         try:
             return file.read_bytes()

@@ -18,6 +18,7 @@ from fkd.wire.jsonrpc import decode_batch, decode_request, error_id, error_reply
 Call = Callable[[str, Raw], bytes]  # method, params -> the result's JSON; raises FkdError
 
 MAX_BATCH = 1000  # requests in one array: more are better sent as lines, which can be answered one by one
+MESSAGE_COST = 64  # bytes of reply that a message is worth beside its reply
 MAX_BATCH_REPLY = 64 << 20  # bytes of one batch's replies, which can only be sent together
 
 log = logging.getLogger("fkd")
@@ -29,68 +30,53 @@ class Connection:
     def __init__(self, call: Call, *, max_message: int = MAX_MESSAGE) -> None:
         self._call = call
         self._framing = LineFraming(max_message)
+        self.receive = self._framing.feed  # take what was read
         self.requests = 0  # messages answered or taken, batches as one
-
-    def receive(self, data: bytes) -> None:
-        """Take what was read."""
-        self._framing.feed(data)
+        self.more = False  # after `answer`: whether messages may still wait
 
     def answer(self, enough: int) -> bytes:
-        """Replies to whole messages, until none are left or they fill `enough` bytes.
+        """Replies to whole messages, until none are left or they are worth `enough` bytes.
 
-        The result is empty where nothing is to be sent. `more` then tells whether messages still wait.
+        A message without reply counts as some bytes too, so that a flood of notifications takes its turns like any
+        other. `more` then tells whether to come again.
         """
-        out = self._next()
-        if out is None:
-            self.more = False
-            return b""
-        replies = [out]
-        size = len(out)
-        while size < enough:
-            out = self._next()
-            if out is None:
-                self.more = False
-                break
+        replies = []
+        while enough > 0:
+            try:
+                line = self._framing.next()
+            except TooLarge as e:
+                out = error_reply(e, b"null")
+            else:
+                if line is None:
+                    self.more = False
+                    break
+                self.requests += 1
+                out = self._one(line) if line[:1] == b"{" else self._other(line)
             replies.append(out)
-            size += len(out)
+            enough -= len(out) + MESSAGE_COST
         else:
             self.more = True
-        return b"".join(replies)
-
-    more = False
+        return replies[0] if len(replies) == 1 else b"".join(replies)
 
     def finish(self) -> bytes:
         """The stream's end: a last message without its newline is answered too."""
         rest = self._framing.rest()
-        return self._handle(rest) if rest else b""
+        return self._other(rest) if rest else b""
 
     @property
     def partial(self) -> bool:
         """Whether the client is in the middle of a message."""
         return self._framing.partial
 
-    def _next(self) -> bytes | None:
-        """The reply to the next message (b"" if it has none), newline included; None if no whole message waits."""
-        try:
-            line = self._framing.next()
-        except TooLarge as e:
-            return error_reply(e, b"null") + b"\n"
-        return None if line is None else self._handle(line)
-
-    def _handle(self, line: bytes) -> bytes:
-        self.requests += 1
-        if line[:1] != b"{":  # a batch, a blank line, white space, or no request at all
-            line = line.strip(b" \t\r")
-            if not line:
-                return b""
-            if line[:1] == b"[":
-                out = self._batch(line)
-                return out + b"\n" if out else b""
-        out = self._one(line)
-        return out + b"\n" if out else b""
+    def _other(self, line: bytes) -> bytes:
+        """The reply to a message that does not start as a request does: a batch, a blank line, or white space first."""
+        line = line.strip(b" \t\r")
+        if not line:
+            return b""
+        return self._batch(line) if line[:1] == b"[" else self._one(line)
 
     def _one(self, line: bytes) -> bytes:
-        """One request's reply, without newline; b"" for a notification, whatever became of it."""
+        """One request's reply; b"" for a notification, whatever became of it."""
         try:
             request, ident = decode_request(line)
         except FkdError as e:
@@ -118,9 +104,9 @@ class Connection:
         for member in members:
             out = self._one(bytes(member)) if size < MAX_BATCH_REPLY else self._spilt(bytes(member))
             if out:
-                replies.append(out)
+                replies.append(out[:-1])  # without its newline
                 size += len(out)
-        return b"[" + b",".join(replies) + b"]" if replies else b""
+        return b"[" + b",".join(replies) + b"]\n" if replies else b""
 
     def _spilt(self, line: bytes) -> bytes:
         """For a batch's members once its replies are too large: each is refused, none is left out."""

@@ -80,19 +80,19 @@ def decode_batch(line: bytes) -> list[Raw]:
 
 
 def reply(result: bytes, ident: bytes) -> bytes:
-    """The reply's bytes without newline: `result` is JSON already, `ident` the id as it was sent."""
-    return b'{"jsonrpc":"2.0","result":' + result + b',"id":' + ident + b"}"
+    """The reply's line: `result` is JSON already, `ident` the id as it was sent."""
+    return b'{"jsonrpc":"2.0","result":%b,"id":%b}\n' % (result, ident)
 
 
 def error_reply(error: FkdError, ident: bytes) -> bytes:
-    """The error reply's bytes, without newline."""
+    """The error reply's line."""
     body = {"code": error.code, "message": error.message, "data": {"reason": error.reason, **error.data}}
     try:
         text = encode(body)
     except (TypeError, ValueError, RecursionError):  # data from deep inside that JSON cannot say
         body["data"] = {"reason": error.reason}
         text = encode(body)
-    return b'{"jsonrpc":"2.0","error":' + text + b',"id":' + ident + b"}"
+    return b'{"jsonrpc":"2.0","error":%b,"id":%b}\n' % (text, ident)
 
 
 def error_id(error: FkdError) -> bytes:
