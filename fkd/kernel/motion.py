@@ -84,16 +84,23 @@ def invert(T: Frame) -> list[Ref]:
     ]  # fmt: skip
 
 
+def coordinate(axis: Sequence[float]) -> int | None:
+    """Which coordinate axis a unit vector lies along (either way), if it does so exactly."""
+    along = [k for k, a in enumerate(axis) if a != 0.0]
+    return along[0] if len(along) == 1 else None
+
+
 def rotate(axis: Sequence[float], s: Ref, c: Ref) -> list[Ref]:
     """Rotation about the unit vector `axis` by the angle with sine s and cosine c -> 9 scalars (Rodrigues)."""
-    x, y, z = axis
-    if abs(x) + abs(y) + abs(z) == 1.0:  # along a coordinate axis: the general form would leave (1 - c) + c behind
-        s = s * (x + y + z)
-        if x:
+    k = coordinate(axis)
+    if k is not None:  # the general form would leave (1 - c) + c behind
+        s = s * axis[k]
+        if k == 0:
             return [1.0, 0.0, 0.0, 0.0, c, -s, 0.0, s, c]
-        if y:
+        if k == 1:
             return [c, 0.0, s, 0.0, 1.0, 0.0, -s, 0.0, c]
         return [c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0]
+    x, y, z = axis
     v = 1.0 - c
     return [
         c + v * (x * x), v * (x * y) - s * z, v * (x * z) + s * y,
@@ -210,7 +217,7 @@ def added(s1: Ref, c1: Ref, s2: Ref, c2: Ref) -> tuple[Ref, Ref]:
 
 def about(axis: tuple[float, float, float], R: Frame) -> tuple[float, float] | None:
     """Sine and cosine of R's angle, if R (9 floats) is a turn about a coordinate `axis`; else None."""
-    k = next((i for i, a in enumerate(axis) if abs(a) == 1.0), None)
+    k = coordinate(axis)
     if tuple(R) == EYE:
         return 0.0, 1.0
     if k is None or R[4 * k] != 1.0:

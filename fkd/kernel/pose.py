@@ -22,7 +22,7 @@ Quaternion = tuple[float, float, float, float]
 
 
 def snap(x: float) -> float:
-    """0 for what is only the rounding of pi."""
+    """0 (never -0) for what is only the rounding of pi."""
     return 0.0 if abs(x) < SNAP else x
 
 

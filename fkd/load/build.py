@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fkd.errors import BundleRefused, did_you_mean
-from fkd.kernel.pose import frame, rotation_from_rpy
+from fkd.kernel.pose import frame, rotation_from_rpy, snap
 from fkd.load.urdf import Description, JointRecord
 from fkd.model import WIDTH, Joint, Limits, Mimic, Model, default_tip
 
@@ -24,15 +24,17 @@ class Choices:
 
 
 def unit(axis: Sequence[float] | None) -> tuple[float, float, float]:
-    """A unit vector along `axis`; URDF's default is (1, 0, 0)."""
+    """A unit vector along `axis`, without the noise of right angles; URDF's default is (1, 0, 0)."""
     if axis is None:
         return (1.0, 0.0, 0.0)
     biggest = max(abs(a) for a in axis)  # first, so that 1e-200 or 1e200 neither vanishes nor overflows
-    if abs(math.hypot(*axis) - 1.0) < 1e-15:
-        return (axis[0] + 0.0, axis[1] + 0.0, axis[2] + 0.0)  # so that what was normalised once stays as it is
-    x, y, z = (a / biggest for a in axis)
-    length = math.sqrt(x * x + y * y + z * z)
-    return (x / length + 0.0, y / length + 0.0, z / length + 0.0)
+    scaled = [a / biggest for a in axis]
+    length = math.hypot(*scaled) * biggest
+    if abs(length - 1.0) < 1e-15:  # what was normalised once stays as it is, to the last bit
+        x, y, z = (snap(a) for a in axis)
+    else:
+        x, y, z = (snap(a / (length / biggest)) for a in scaled)
+    return (x, y, z)
 
 
 def build_model(description: Description, choices: Choices, *, digest: str, trust: str, source: str) -> Model:
