@@ -83,7 +83,7 @@ def _from_file(name: str) -> dict[str, Any]:
             table = tomllib.load(f)
     except OSError as e:
         raise ConfigError(f"cannot read {name}: {e.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+    except (ValueError, RecursionError) as e:  # no TOML, no UTF-8, thousands of digits or of brackets
         raise ConfigError(f"{name}: {e}") from None
     return {k: _value(k, v, f"{name}: `{k}`") for k, v in table.items()}
 
@@ -99,33 +99,35 @@ def _value(key: str, value: Any, where: str) -> Any:
     fields = {f.name: f for f in dataclasses.fields(Config)}
     if key not in fields:
         raise ConfigError(f"{where}: there is no such setting{did_you_mean(key, fields)}")
+    got = f"{value!r:.80}"
     if key == "mode":
         return _mode(value, where)
     if key == "allow_unhashed":
         return _flag(value, where)
     if key in ("dof", "max_message", "max_connections"):
-        if isinstance(value, bool) or not str(value).isdecimal() or (key != "dof" and int(value) < 1):
-            raise ConfigError(f"{where}: expected a whole number, got {value!r}")
-        return int(value)
+        digits = "" if isinstance(value, bool) else str(value)
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 19) or (key != "dof" and int(digits) < 1):
+            raise ConfigError(f"{where}: expected a whole number, got {got}")
+        return int(digits)
     if key == "drain_seconds":
         try:
             seconds = float(value)
         except (TypeError, ValueError):
             seconds = -1.0
         if not 0.0 <= seconds <= 3600.0 or isinstance(value, bool):
-            raise ConfigError(f"{where}: expected seconds from 0 to 3600, got {value!r}")
+            raise ConfigError(f"{where}: expected seconds from 0 to 3600, got {got}")
         return seconds
     if not isinstance(value, str) or "\0" in value:
-        raise ConfigError(f"{where}: expected a string, got {value!r}")
+        raise ConfigError(f"{where}: expected a string, got {got}")
     if key == "expect_digest" and not (len(value) == 64 and all(c in "0123456789abcdefABCDEF" for c in value)):
-        raise ConfigError(f"{where}: expected a SHA-256 of 64 hex digits, got {value!r}")
+        raise ConfigError(f"{where}: expected a SHA-256 of 64 hex digits, got {got}")
     return value.lower() if key == "expect_digest" else value
 
 
 def _flag(value: Any, where: str) -> bool:
     words = {True: True, False: False, "1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
     if not isinstance(value, (str, bool)) or value not in words:
-        raise ConfigError(f"{where}: expected true or false, got {value!r}")
+        raise ConfigError(f"{where}: expected true or false, got {value!r:.80}")
     return words[value]
 
 
@@ -134,5 +136,5 @@ def _mode(value: Any, where: str) -> int:
     text = value if isinstance(value, str) else ""
     digits = text.removeprefix("0o")
     if not digits or any(c not in "01234567" for c in digits) or int(digits, 8) > 0o777:
-        raise ConfigError(f'{where}: expected an octal file mode as text, like "0660", got {value!r}')
+        raise ConfigError(f'{where}: expected an octal file mode as text, like "0660", got {value!r:.80}')
     return int(digits, 8)

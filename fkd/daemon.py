@@ -6,9 +6,11 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import uvloop
@@ -22,6 +24,8 @@ from fkd.robot import Robot, load
 from fkd.server import Server
 
 log = logging.getLogger("fkd")
+
+OTHER_FILES = 32  # what the process has open beside its clients
 
 KEEP_PATH: dict[str, Any] = {"cleanup_socket": False}  # uvloop takes it on every Python; its type stubs only from 3.13 on
 
@@ -42,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         notifier.send(f"STATUS={str(e).splitlines()[0]}", "ERRNO=22")
         print(f"fkd: {e}", file=sys.stderr)
         return 1
+    config = replace(config, max_connections=make_room(config.max_connections))
     settle()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(robot, listener, config, notifier))
@@ -61,6 +66,18 @@ def prepare(config: Config) -> Robot:
         if finding.severity == "warning":
             log.warning("%s", finding)
     return robot
+
+
+def make_room(connections: int) -> int:
+    """Raise the limit on open files where it is too low; how many connections it then allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < connections + OTHER_FILES:
+        soft = connections + OTHER_FILES if hard == resource.RLIM_INFINITY else min(connections + OTHER_FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        if soft < connections + OTHER_FILES:
+            log.warning("at most %d files may be open (RLIMIT_NOFILE), so fewer connections than %d are taken", soft, connections)
+            return max(soft - OTHER_FILES, 1)
+    return connections
 
 
 def settle() -> None:

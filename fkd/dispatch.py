@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from fkd.errors import InvalidParams, MethodNotFound, did_you_mean, nearest
+from fkd.errors import InvalidParams, MethodNotFound, cut, did_you_mean, nearest
 from fkd.model import Joint
 from fkd.poses import Matrix, decomposed, read_matrix, read_parts, written
 from fkd.robot import Robot
 from fkd.wire import messages as m
-from fkd.wire.jsonrpc import encode, explain, kind
+from fkd.wire.explain import explain
+from fkd.wire.jsonrpc import encode
 
 NO_PARAMS = Raw(b"[]")
 
@@ -40,29 +41,12 @@ class Service:
         """
         run = METHODS.get(method)
         if run is None:
-            raise MethodNotFound(f"no method `{method[:80]}`{did_you_mean(method[:80], METHODS)}", name=method[:80],
-                                 did_you_mean=nearest(method[:80], METHODS))
+            raise MethodNotFound(f"no method `{cut(method)}`{did_you_mean(method, METHODS)}", name=cut(method),
+                                 did_you_mean=nearest(method, METHODS))
         try:
             return run(self, params or NO_PARAMS)
         except (msgspec.DecodeError, RecursionError) as e:
-            raise _explain(e, method, params) from None
-
-
-def _explain(e: Exception, method: str, params: Raw) -> InvalidParams:
-    """Why `params` do not fit the method, with the nearest parameter for one that is not known."""
-    text = bytes(params).strip()
-    if params and text[:1] not in (b"[", b"{"):
-        return InvalidParams("params must be an array or an object", reason="params-shape", path="$.params",
-                             expected="an array or an object", got=kind(text))
-    error = explain(e, kind(text))
-    unknown = str(e).partition("unknown field `")[2].partition("`")[0]
-    known = PARAMETERS.get(method)
-    if unknown and known:
-        error = InvalidParams(
-            f"{method} takes no parameter `{unknown}`{did_you_mean(unknown, known)}", reason="unknown-parameter",
-            path=f"$.params.{unknown}", expected=list(known), got=unknown, did_you_mean=nearest(unknown, known),
-        )
-    return error
+            raise explain(e, params, method, PARAMETERS.get(method)) from None
 
 
 # -- the methods -------------------------------------------------------------------------------------------------------
@@ -75,7 +59,7 @@ def compute_fk(service: Service, params: Raw) -> bytes:
         return encode(service.robot.pose(given))
     start = time.perf_counter_ns()
     robot = service.robot
-    q = robot.configuration(given.q, degrees=given.degrees, missing=given.missing)
+    q = robot.configuration(m.read_q(given.q), degrees=given.degrees, missing=given.missing)
     tool = None if given.tool is None else pose_in(given.tool, "$.params.tool")
     poses = robot.poses(q, _links(robot, given.links), given.base, tool)
     result: dict[str, Any] = {"poses": {link: written(T, given.format) for link, T in poses.items()}}
@@ -90,16 +74,21 @@ def decompose(service: Service, params: Raw) -> bytes:
     robot = service.robot
     if isinstance(given, list):
         return encode(decomposed(robot.pose(given)))
-    forms = {"q": given.q, "matrix": given.matrix, "pose": given.pose}
-    forms["xyz, quaternion, rpy"] = given.xyz or given.quaternion or given.rpy
+    forms = {
+        "q": given.q, "matrix": given.matrix, "pose": given.pose,
+        "xyz with quaternion or rpy": next((v for v in (given.xyz, given.quaternion, given.rpy) if v is not None), None),
+    }  # fmt: skip
     chosen = [name for name, value in forms.items() if value is not None]
     if len(chosen) != 1:
-        raise InvalidParams("decompose takes one of q, matrix, pose, or xyz with quaternion or rpy", reason="pose-form",
-                            path="$.params", expected="one pose", got=chosen)
+        raise InvalidParams(f"decompose takes one of {', '.join(forms)}", reason="pose-form", path="$.params",
+                            expected="one pose", got=" and ".join(chosen) or "none")
     if given.q is not None:
-        q = robot.configuration(given.q, degrees=given.degrees, missing=given.missing)
+        q = robot.configuration(m.read_q(given.q), degrees=given.degrees, missing=given.missing)
         link = given.link if given.link is not None else robot.model.require_tip()
         return encode(decomposed(robot.poses(q, (link,), given.base)[link]))
+    if given.link is not None or given.base is not None or given.degrees or given.missing != "error":
+        raise InvalidParams("link, base, degrees and missing go with q, not with a pose that is given", reason="pose-form",
+                            path="$.params", expected="the pose alone", got=chosen[0])
     if given.matrix is not None:
         return encode(decomposed(read_matrix(given.matrix, "$.params.matrix")))
     if given.pose is not None:
@@ -147,9 +136,7 @@ def ping(_service: Service, params: Raw) -> bytes:
 METHODS: dict[str, Method] = {
     "compute_fk": compute_fk, "decompose": decompose, "model": model, "check": check, "status": status, "ping": ping,
 }  # fmt: skip
-PARAMETERS: dict[str, tuple[str, ...]] = {
-    "compute_fk": m.ComputeFk.__struct_fields__, "decompose": m.Decompose.__struct_fields__,
-}  # fmt: skip
+PARAMETERS: dict[str, type[msgspec.Struct]] = {"compute_fk": m.ComputeFk, "decompose": m.Decompose}
 
 
 # -- from the wire's words to the robot's ------------------------------------------------------------------------------

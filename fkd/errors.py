@@ -119,10 +119,17 @@ class Finding(NamedTuple):
         return f"{place}: {self.severity}: {self.message} [{self.code}]{hint}"
 
 
+def cut(text: str, length: int = 80) -> str:
+    """A caller's text as a message may repeat it: no longer than `length`."""
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `name` was most likely meant to be, or None if none is close."""
     from difflib import get_close_matches  # wanted only once something is wrong
 
+    if not 0 < len(name) <= 256:  # what is that long was not meant to be a name
+        return None
     pool = list(candidates)
     folded = {c.casefold(): c for c in reversed(pool)}
     if name.casefold() in folded:

@@ -9,12 +9,14 @@ import os
 import socket
 import stat
 from collections.abc import MutableMapping
+from contextlib import suppress
 from pathlib import Path
 
 from fkd.errors import FkdError
 
 MAX_PATH = 107  # bytes; sun_path of sockaddr_un holds 108 with its NUL (unix(7))
 BACKLOG = 1024
+NO_GID = (1 << 32) - 1  # means "leave it as it is" to chown(2)
 FIRST_FD = 3  # where systemd passes sockets (sd_listen_fds(3))
 
 
@@ -35,16 +37,12 @@ class Listener:
 
     def close(self) -> None:
         """Stop listening. Our own path is removed, unless someone has put another there; systemd's never is."""
+        if self._lock is not None:
+            with suppress(OSError):
+                if os.stat(self.path).st_ino == self._inode:  # before the close, which would free the number for others
+                    os.unlink(self.path)
+            _release(self.path, self._lock)
         self.socket.close()
-        if self._lock is None:
-            return
-        try:
-            if os.stat(self.path).st_ino == self._inode:
-                os.unlink(self.path)
-            os.unlink(_lock_path(self.path))  # while it is still held, so that nobody can hold a removed lock unawares
-        except OSError:
-            pass
-        os.close(self._lock)
 
 
 def adopt(environ: MutableMapping[str, str]) -> Listener | None:
@@ -54,9 +52,9 @@ def adopt(environ: MutableMapping[str, str]) -> Listener | None:
     if not count.isdigit() or count == "0" or pid != str(os.getpid()):
         return None
     if count != "1":
-        raise ListenError(f"systemd passed {count} sockets; fkd takes one (one ListenStream= in the .socket unit)")
-    os.set_inheritable(FIRST_FD, False)
+        raise ListenError(f"systemd passed {count:.20} sockets; fkd takes one (one ListenStream= in the .socket unit)")
     try:
+        os.set_inheritable(FIRST_FD, False)
         sock = socket.socket(fileno=FIRST_FD)
         ready = sock.family == socket.AF_UNIX and sock.type == socket.SOCK_STREAM
         ready = ready and sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
@@ -66,7 +64,8 @@ def adopt(environ: MutableMapping[str, str]) -> Listener | None:
         raise ListenError("the socket from systemd is not a listening AF_UNIX stream socket (ListenStream=/path)")
     sock.setblocking(False)
     name = sock.getsockname()
-    return Listener(sock, name.decode(errors="replace") if isinstance(name, bytes) else name)
+    # An abstract name comes as bytes that begin with NUL, which people write as @.
+    return Listener(sock, f"@{name[1:].decode(errors='replace')}" if isinstance(name, bytes) else name)
 
 
 def bind(path: str, mode: int, group: str | None) -> Listener:
@@ -80,35 +79,45 @@ def bind(path: str, mode: int, group: str | None) -> Listener:
     lock = _lock(path)
     try:
         _clear(path)
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        sock.setblocking(False)
-        before = os.umask(0o777 & ~(mode & 0o600))  # no other thread runs yet; nobody but us may connect until it is done
-        try:
-            sock.bind(path)
-        finally:
-            os.umask(before)
+        sock = _make(path, mode, gid)
+    except OSError as e:
+        _release(path, lock)
+        raise ListenError(f"cannot listen on {path}: {e.strerror}") from None
+    except ListenError:
+        _release(path, lock)
+        raise
+    return Listener(sock, path, lock)
+
+
+def _make(path: str, mode: int, gid: int | None) -> socket.socket:
+    """The listening socket; nothing is left of it if that fails."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.setblocking(False)
+    before = os.umask(0o777 & ~(mode & 0o600))  # no other thread runs yet; nobody but us may connect until it is done
+    try:
+        sock.bind(path)
+    finally:
+        os.umask(before)
+    try:
         if gid is not None:
             os.chown(path, -1, gid)
         os.chmod(path, mode)
         sock.listen(BACKLOG)
-    except OSError as e:
-        os.close(lock)
-        raise ListenError(f"cannot listen on {path}: {e.strerror}") from None
-    except BaseException:
-        os.close(lock)
+    except OSError:
+        os.unlink(path)
         raise
-    return Listener(sock, path, lock)
+    return sock
 
 
 def _gid(group: str | None) -> int | None:
     if group is None:
         return None
-    if group.isdigit():
+    if group.isascii() and group.isdigit() and len(group) <= 10 and int(group) < NO_GID:
         return int(group)
     try:
         return grp.getgrnam(group).gr_gid
     except KeyError:
-        raise ListenError(f"there is no group `{group}` on this machine") from None
+        raise ListenError(f"there is no group `{group:.80}` on this machine") from None
 
 
 def _check_path(path: str) -> None:
@@ -151,6 +160,13 @@ def _lock(path: str) -> int:
         os.close(lock)  # the one who held it has just removed it: what we hold is no longer there for others
 
 
+def _release(path: str, lock: int) -> None:
+    """Give the lock back. Its file goes while it is still held, so that nobody can hold a removed lock unawares."""
+    with suppress(OSError):
+        os.unlink(_lock_path(path))
+    os.close(lock)
+
+
 def _clear(path: str) -> None:
     """Remove a stale socket; refuse a live one and anything else."""
     try:
@@ -164,5 +180,7 @@ def _clear(path: str) -> None:
         code = probe.connect_ex(path)
     if code == errno.ECONNREFUSED:
         os.unlink(path)
-    elif code != errno.ENOENT:
+    elif code in (0, errno.EAGAIN):
         raise ListenError(f"{path} is in use: something listens there", reason="in-use")
+    elif code != errno.ENOENT:
+        raise ListenError(f"{path} may be in use, it cannot be told: {os.strerror(code)}; it is left alone", reason="in-use")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from fkd.errors import ModelError, did_you_mean, nearest
+from fkd.errors import ModelError, cut, did_you_mean, nearest
 
 Frame = tuple[float, ...]  # 12 numbers: r00 r01 r02 x, r10 r11 r12 y, r20 r21 r22 z
 IDENTITY: Frame = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
@@ -132,8 +132,8 @@ class Model:
                 reason="joint-not-link", path=path, name=name, did_you_mean=child,
             )
         raise ModelError(
-            f"no link `{name}` in robot `{self.name}`{did_you_mean(name, self.links)}",
-            reason="unknown-link", path=path, name=name, did_you_mean=nearest(name, self.links),
+            f"no link `{cut(name)}` in robot `{self.name}`{did_you_mean(name, self.links)}",
+            reason="unknown-link", path=path, name=cut(name), did_you_mean=nearest(name, self.links),
         )
 
     def require_tip(self) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 
 log = logging.getLogger("fkd")
 
+MAX_LINE = 1000  # characters: far below what a datagram holds, far above what a status needs
+
 
 class Notifier:
     """One datagram a message; sending never blocks and never raises."""
@@ -31,11 +33,15 @@ class Notifier:
         self.watchdog = watchdog_interval(environ) if self._socket else None
 
     def send(self, *lines: str) -> None:
-        """Send one message of these lines, e.g. "READY=1", "STATUS=serving"."""
+        """Send one message of these lines, e.g. "READY=1", "STATUS=serving".
+
+        Each stays one line, whatever a robot or a file is called: what follows a newline would be an order to systemd.
+        """
         if self._socket is None:
             return
+        message = "\n".join(" ".join(line.split())[:MAX_LINE] for line in lines)
         try:
-            self._socket.sendto("\n".join(lines).encode(), self._address)
+            self._socket.sendto(message.encode(errors="replace"), self._address)
         except OSError as e:
             log.debug("systemd was not told %s: %s", lines[0], e)
 
@@ -58,8 +64,8 @@ def watchdog_interval(environ: Mapping[str, str]) -> float | None:
     pid = environ.get("WATCHDOG_PID", "")
     if pid and pid != str(os.getpid()):
         return None
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 62):
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) > 0):
         if text not in ("", "0"):
-            log.warning("WATCHDOG_USEC=%r is not a number of microseconds; no watchdog", text)
+            log.warning("WATCHDOG_USEC=%.40r is not a number of microseconds; no watchdog", text)
         return None
     return int(text) / 2e6

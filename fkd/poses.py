@@ -40,7 +40,8 @@ def read_matrix(value: Sequence[Any], path: str) -> Matrix:
                             expected="16 numbers, or 4x4", got=f"{len(rows)} entries")
     T = [float(x) for x in flat]
     if not all(isfinite(x) for x in T):
-        raise InvalidParams(f"{path}: a matrix entry is not finite", reason="not-a-number", path=path, expected="finite numbers")
+        raise InvalidParams(f"{path}: a matrix entry is not finite", reason="not-a-number", path=path, expected="finite numbers",
+                            got=str([x for x in T if not isfinite(x)][0]))
     if max(abs(a - b) for a, b in zip(T[12:], (0.0, 0.0, 0.0, 1.0), strict=True)) > 1e-9:
         raise InvalidParams(f"{path}: the last row is {T[12:]}, not 0 0 0 1; is the matrix column-major?", reason="matrix-last-row",
                             path=path, expected=[0, 0, 0, 1], got=T[12:])
@@ -58,7 +59,8 @@ def read_matrix(value: Sequence[Any], path: str) -> Matrix:
 def read_parts(xyz: Sequence[float] | None, quaternion: Sequence[float] | None, rpy: Sequence[float] | None, path: str) -> Matrix:
     """xyz (default 0) with quaternion or rpy (default none: no rotation) -> 16 numbers."""
     if quaternion is not None and rpy is not None:
-        raise InvalidParams(f"{path}: give quaternion or rpy, not both", reason="pose-form", path=path, expected="quaternion or rpy")
+        raise InvalidParams(f"{path}: give quaternion or rpy, not both", reason="pose-form", path=path, expected="quaternion or rpy",
+                            got="both")
     position = _count(xyz if xyz is not None else (0.0, 0.0, 0.0), 3, f"{path}.xyz")
     if quaternion is not None:
         q = _count(quaternion, 4, f"{path}.quaternion")

@@ -8,7 +8,7 @@ from math import isfinite, pi
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fkd.errors import Finding, InvalidParams, ModelError, did_you_mean, nearest
+from fkd.errors import Finding, InvalidParams, ModelError, cut, did_you_mean, nearest
 from fkd.kernel.emit_python import compile_python
 from fkd.kernel.motion import Edge, Tree, compose, forward
 from fkd.kernel.pose import matrix
@@ -108,7 +108,7 @@ class Robot:
     ) -> dict[str, list[float]]:
         """T_base_link (16 numbers) for each link; `tool` (12 or 16 numbers, T_link_tool) is appended to each."""
         try:
-            found = self.kernel(tuple(links), base or self.model.base)(q)
+            found = self.kernel(tuple(links), self.model.base if base is None else base)(q)
         except (ValueError, ZeroDivisionError, OverflowError):
             raise self._why(q, "$.params.q") from None
         poses = dict(zip(links, (found,) if len(links) == 1 else found, strict=True))
@@ -137,7 +137,7 @@ class Robot:
     def reference(self, q: Sequence[float], links: Sequence[str], base: str | None = None) -> dict[str, list[float]]:
         """The same poses by the kinematics run over floats: slow and obvious, the measure of every kernel."""
         places = [self._place[self.model.require_link(link)] for link in links]
-        frames = forward(self._tree, q, places, self._place[base or self.model.base])
+        frames = forward(self._tree, q, places, self._place[self.model.base if base is None else base])
         return {link: matrix(T) for link, T in zip(links, frames, strict=True)}  # type: ignore[arg-type]
 
     def configuration(
@@ -169,12 +169,12 @@ class Robot:
         values: list[float | None] = [None] * self.dof
         followers: list[tuple[Joint, float]] = []
         for name, given in q.items():
-            where = f"{path}.{name}"
+            where = f"{path}.{cut(name)}"
             joint = by_name.get(name)
             if joint is None:
                 raise self._unknown_joint(name, where)
             if WIDTH[joint.type] == 0:
-                raise InvalidParams(f"joint `{name}` is fixed and takes no value", reason="joint-fixed", path=where, expected="no value")
+                raise InvalidParams(f"joint `{name}` is fixed and takes no value", reason="joint-fixed", path=where, expected="no value", got=_kind(given))
             taken = self._values(joint, given, where)
             k = self._unit(joint, degrees, where)
             if joint.mimic:
@@ -246,7 +246,7 @@ class Robot:
         hint = did_you_mean(name, self.model.by_name)
         if name in self.model.link_set and name in self.model.by_child:
             hint = f"; it is a link, carried by joint `{self.model.by_child[name].name}`"
-        return ModelError(f"no joint `{name}` in robot `{self.name}`{hint}", reason="unknown-joint", path=where, name=name,
+        return ModelError(f"no joint `{cut(name)}` in robot `{self.name}`{hint}", reason="unknown-joint", path=where, name=cut(name),
                           did_you_mean=nearest(name, self.model.by_name))
 
     def _count(self, got: int, path: str) -> InvalidParams:
@@ -278,7 +278,7 @@ class Robot:
     @staticmethod
     def _overflow(path: str) -> InvalidParams:
         return InvalidParams("the pose at this q is beyond the range of a double", reason="overflow", path=path,
-                             expected="values whose pose is finite")
+                             expected="values whose pose is finite", got="values too large")
 
     def _no_tip(self, _q: Sequence[float]) -> list[float]:
         self.model.require_tip()

@@ -7,7 +7,10 @@ reply -> write. No task, future, queue or closure a request.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
+import struct
+import termios
 from dataclasses import dataclass
 
 from fkd.dispatch import Service
@@ -40,7 +43,8 @@ class Client(asyncio.Protocol):
         self._connection = Connection(server.service.call, max_message=server.limits.message)
         self._transport: asyncio.Transport
         self._blocked = False  # the client does not read; so neither do we
-        self._ending = False  # no more will come from the client, or the daemon is going down
+        self._eof = False  # the client has sent its last
+        self._ending = False  # the daemon is going down
         self._pumping = False  # a further turn is scheduled
         self._stalled: asyncio.TimerHandle | None = None
         self._unread = 0
@@ -50,14 +54,13 @@ class Client(asyncio.Protocol):
         if not self._server.admit(self):
             limit = self._server.limits.connections
             error = Overloaded(f"{limit} connections are open, which is the limit; try again later", limit=limit)
-            self._transport.write(error_reply(error, b"null") + b"\n")
+            self._transport.write(error_reply(error, b"null"))
             self._transport.close()
             return
         self._transport.set_write_buffer_limits(high=self._server.limits.unread)
         self._server.service.open.add(self._connection)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._ending = True
         if self._stalled:
             self._stalled.cancel()
         self._server.leave(self, self._connection)
@@ -71,10 +74,12 @@ class Client(asyncio.Protocol):
         if connection.more:
             self._transport.pause_reading()
             self._pump_later()
+        elif self._ending:
+            self._answered()
 
     def eof_received(self) -> bool:
         """The client has sent its last. It still gets every reply: True keeps the write side open until then."""
-        self._ending = True
+        self._eof = True
         self._pump()
         return not self._transport.is_closing()
 
@@ -91,10 +96,10 @@ class Client(asyncio.Protocol):
         self._pump_later()
 
     def drain(self) -> None:
-        """The daemon is going down: close once nothing is under way."""
-        if not self._connection.partial and not self._connection.more:
-            self._transport.close()
+        """The daemon is going down: close once all that the client has sent is answered."""
         self._ending = True
+        if not self._pumping and not self._transport.is_closing():
+            self._answered()
 
     def abort(self) -> None:
         self._transport.abort()
@@ -109,7 +114,7 @@ class Client(asyncio.Protocol):
         self._pump()
 
     def _pump(self) -> None:
-        """Answer what has been read already, one turn's worth; then read on, or close if that was all."""
+        """Answer what has been read already, one turn's worth."""
         if self._transport.is_closing() or self._blocked:
             return
         out = self._connection.answer(self._server.limits.turn)
@@ -117,10 +122,19 @@ class Client(asyncio.Protocol):
             self._transport.write(out)
         if self._connection.more:
             self._pump_later()
-        elif self._ending:
+        else:
+            self._answered()
+
+    def _answered(self) -> None:
+        """All that was read is answered: read on, or close if that was all."""
+        if self._blocked:
+            return
+        if self._eof:
             self._transport.write(self._connection.finish())
             self._transport.close()
-        elif not self._blocked:
+        elif self._ending and not self._connection.partial and not _unread(self._transport):
+            self._transport.close()
+        else:
             self._transport.resume_reading()
 
     def _watch(self) -> None:
@@ -132,6 +146,12 @@ class Client(asyncio.Protocol):
             return
         self._unread = unread
         self._stalled = self._server.loop.call_later(self._server.limits.grace, self._watch)
+
+
+def _unread(transport: asyncio.Transport) -> int:
+    """How many bytes the client has sent that have not been read yet."""
+    found: bytes = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.FIONREAD, b"\0" * 4)
+    return int(struct.unpack("i", found)[0])
 
 
 class Server:

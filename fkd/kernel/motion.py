@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import hypot
 
 from fkd.kernel.scalar import Ref, cos, sin
 
@@ -117,9 +118,9 @@ def plane(normal: Sequence[float]) -> tuple[tuple[float, float, float], tuple[fl
     x, y, z = normal
     if x == 0.0 and y == 0.0:
         return (1.0, 0.0, 0.0), (0.0, 1.0 if z > 0.0 else -1.0, 0.0)
-    # 1 / (1 + z), written so that nothing cancels near z = -1
-    k = 1.0 / (1.0 + z) if z >= 0.0 else (1.0 - z) / (x * x + y * y)
-    return (1.0 - k * x * x, -k * x * y, -x), (-k * x * y, 1.0 - k * y * y, -y)
+    across = hypot(x, y)  # x, y may be so small that their squares vanish
+    cx, cy, w = x / across, y / across, 1.0 - z
+    return (1.0 - w * cx * cx, -w * cx * cy, -x), (-w * cx * cy, 1.0 - w * cy * cy, -y)
 
 
 def floating(values: Sequence[Ref]) -> tuple[Frame, Frame]:
@@ -220,9 +221,11 @@ def about(axis: tuple[float, float, float], R: Frame) -> tuple[float, float] | N
     k = coordinate(axis)
     if tuple(R) == EYE:
         return 0.0, 1.0
-    if k is None or R[4 * k] != 1.0:
+    if k is None:
         return None
     i, j = (k + 1) % 3, (k + 2) % 3
+    if R[4 * k] != 1.0 or any((R[3 * k + i], R[3 * k + j], R[3 * i + k], R[3 * j + k])):
+        return None  # even 1e-9, beside which R's own 1 rounds to 1, is a lean of the axis
     return R[3 * j + i] * axis[k], R[3 * i + i]  # type: ignore[return-value]
 
 

@@ -7,7 +7,7 @@ R = Rz(yaw) Ry(pitch) Rx(roll). Quaternions are (x, y, z, w), unit, w >= 0 (w = 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import atan2, cos, fsum, hypot, isfinite, pi, sin, sqrt
+from math import atan2, cos, hypot, isfinite, pi, sin
 
 # sin and cos of multiples of 90 degrees miss 0 by up to 4e-16, because pi is rounded. Below this they are 0, so that
 # right angles are exact; a sloppy 1.5708 is 4e-6 off and keeps its true value.
@@ -40,7 +40,7 @@ def rotation_from_rpy(rpy: Sequence[float]) -> tuple[float, ...]:
 def rotation_from_quaternion(quaternion: Sequence[float]) -> tuple[float, ...]:
     """Quaternion (x, y, z, w) of any non-zero norm -> R, 9 numbers. Raises ValueError for a zero norm."""
     biggest = max(abs(c) for c in quaternion)
-    if biggest == 0.0 or not isfinite(biggest):
+    if biggest == 0.0 or not all(map(isfinite, quaternion)):
         raise ValueError("a quaternion of zero norm has no rotation")
     x, y, z, w = (c / biggest for c in quaternion)  # neither overflows nor vanishes when squared
     s = 2.0 / (x * x + y * y + z * z + w * w)
@@ -102,7 +102,7 @@ def quaternion_from_rotation(r: Sequence[float]) -> Quaternion:
         q = [r[1] + r[3], 1.0 - r[0] + r[4] - r[8], r[5] + r[7], r[2] - r[6]]
     else:
         q = [r[2] + r[6], r[5] + r[7], 1.0 - r[0] - r[4] + r[8], r[3] - r[1]]
-    norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    norm = hypot(*q)
     leading = next((c for c in (q[3], q[0], q[1], q[2]) if c != 0.0), 1.0)
     if leading < 0.0:
         norm = -norm
@@ -113,7 +113,7 @@ def quaternion_from_rotation(r: Sequence[float]) -> Quaternion:
 def axis_angle_from_quaternion(quaternion: Quaternion) -> tuple[Triple, float]:
     """Unit quaternion, w >= 0 -> (unit axis, angle in [0, pi]). No rotation: axis z, angle 0."""
     x, y, z, w = quaternion
-    length = sqrt(fsum((x * x, y * y, z * z)))
+    length = hypot(x, y, z)  # squares of what is next to nothing vanish
     if length == 0.0:
         return (0.0, 0.0, 1.0), 0.0
     return (x / length, y / length, z / length), 2.0 * atan2(length, w)

@@ -29,11 +29,11 @@ def unit(axis: Sequence[float] | None) -> tuple[float, float, float]:
         return (1.0, 0.0, 0.0)
     biggest = max(abs(a) for a in axis)  # first, so that 1e-200 or 1e200 neither vanishes nor overflows
     scaled = [a / biggest for a in axis]
-    length = math.hypot(*scaled) * biggest
-    if abs(length - 1.0) < 1e-15:  # what was normalised once stays as it is, to the last bit
+    length = math.hypot(*scaled)
+    if abs(length * biggest - 1.0) < 1e-15:  # what was normalised once stays as it is, to the last bit
         x, y, z = (snap(a) for a in axis)
     else:
-        x, y, z = (snap(a / (length / biggest)) for a in scaled)
+        x, y, z = (snap(a / length) for a in scaled)
     return (x, y, z)
 
 

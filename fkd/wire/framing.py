@@ -16,20 +16,24 @@ class LineFraming:
 
     def __init__(self, limit: int = MAX_MESSAGE) -> None:
         self.limit = limit
-        self._buffer = b""
+        self._buffer: bytes | bytearray = b""  # a bytearray only while a message comes in pieces
         self._start = 0  # of the next message in the buffer
         self._searched = 0  # up to here there is no newline
         self._skipping = False  # inside a message that is too long
 
     def feed(self, data: bytes) -> None:
+        """Take what was read."""
         if self._start == len(self._buffer):
             self._buffer = data
-        else:
-            self._buffer = self._buffer[self._start :] + data
+            self._start = self._searched = 0
+            return
+        if not isinstance(self._buffer, bytearray):
+            self._buffer = bytearray(self._buffer)
+        if self._start:
+            del self._buffer[: self._start]
             self._searched -= self._start
             self._start = 0
-            return
-        self._start = self._searched = 0
+        self._buffer += data  # amortised: a client that sends byte by byte must not cost a copy of all for each
 
     def next(self) -> bytes | None:
         """The next whole message, or None. Raises TooLarge."""
@@ -37,13 +41,12 @@ class LineFraming:
         end = buffer.find(b"\n", self._searched)
         if end < 0:
             self._searched = len(buffer)
-            waiting = len(buffer) - self._start
             if self._skipping:
                 self._start = len(buffer)  # nothing of it is kept
-            elif waiting > self.limit:
+            elif len(buffer) - self._start > self.limit:
                 self._skipping = True
                 self._start = len(buffer)
-                raise self._too_large(waiting)
+                raise self._too_large()
             return None
         start = self._start
         self._start = self._searched = end + 1
@@ -51,12 +54,13 @@ class LineFraming:
             self._skipping = False
             return self.next()
         if end - start > self.limit:
-            raise self._too_large(end - start)
-        return buffer[start:end]
+            raise self._too_large()
+        line = buffer[start:end]
+        return line if isinstance(line, bytes) else bytes(line)
 
     def rest(self) -> bytes:
         """At the end of the stream: what came without a newline, which then counts as a message."""
-        rest = b"" if self._skipping else self._buffer[self._start :]
+        rest = b"" if self._skipping else bytes(self._buffer[self._start :])
         self._buffer, self._start, self._searched, self._skipping = b"", 0, 0, False
         return rest
 
@@ -65,7 +69,5 @@ class LineFraming:
         """Whether part of a message waits for its rest."""
         return self._skipping or self._start < len(self._buffer)
 
-    def _too_large(self, got: int) -> TooLarge:
-        return TooLarge(
-            f"a message of {got} bytes or more; at most {self.limit} are taken", limit=self.limit, got=got,
-        )
+    def _too_large(self) -> TooLarge:
+        return TooLarge(f"a message of more than {self.limit} bytes, which is the limit", limit=self.limit)

@@ -6,7 +6,7 @@ Source: the JSON-RPC 2.0 specification, sections 4 to 6; RFC 8259 (no NaN) and R
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Raw
@@ -41,6 +41,7 @@ class _Loose(msgspec.Struct, gc=False):
 _request = msgspec.json.Decoder(Request)
 _loose = msgspec.json.Decoder(_Loose)
 _any = msgspec.json.Decoder()
+_raw = msgspec.json.Decoder(Raw)
 _batch = msgspec.json.Decoder(list[Raw])
 encode = msgspec.json.Encoder().encode
 
@@ -121,6 +122,7 @@ def _diagnose(line: bytes, e: Exception) -> FkdError:
             return _with_id(_parse_error(RecursionError()), NULL)
         if not isinstance(e, msgspec.ValidationError):
             return _with_id(_parse_error(e), NULL)
+        _raw.decode(line)  # the first error may have hidden a worse one behind it
         loose = _loose.decode(line)
     except msgspec.ValidationError:  # not an object
         return _with_id(InvalidRequest("a request is a JSON object", path="$", expected="an object", got=kind(line)), NULL)
@@ -212,26 +214,3 @@ def _refuse_duplicates(line: bytes, ident: bytes) -> None:
                 )
                 raise _with_id(error, NULL if outer else ident)
             open_objects[-1].add(name)
-
-
-def explain(e: Exception, given: Any, root: str = "$.params") -> InvalidParams:
-    """A msgspec error about params -> InvalidParams with path, expected and got."""
-    if isinstance(e, RecursionError):
-        return InvalidParams("params are nested too deep", reason="too-deep", path=root)
-    text = str(e)
-    message, _, where = text.partition(" - at `")
-    path = root + where.rstrip("`").removeprefix("$") if where else root
-    wanted = re.fullmatch(r"Expected `(.+)`, got `(.+)`", message)
-    if wanted:
-        return InvalidParams(f"{path}: expected {_word(wanted[1])}, got {_word(wanted[2])}", reason="wrong-type", path=path,
-                             expected=_word(wanted[1]), got=_word(wanted[2]))
-    return InvalidParams(f"{path}: {message[:1].lower()}{message[1:]}", path=path, got=given)
-
-
-_WORDS = {"float": "a finite number", "int": "a number", "str": "a string", "bool": "true or false",
-          "object": "an object", "array": "an array"}  # fmt: skip
-
-
-def _word(kind: str) -> str:
-    """msgspec's name of a type, in JSON's words."""
-    return " or ".join(dict.fromkeys(_WORDS.get(k, k) for k in kind.split(" | ")))

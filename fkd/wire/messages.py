@@ -11,9 +11,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from fkd.errors import InvalidParams
+from fkd.errors import InvalidParams, cut
+from fkd.wire.jsonrpc import kind
 
-Q = list[float] | dict[str, float | list[float]]
+Q = list[float] | dict[str, Raw]  # the values raw, so that an error can name the joint
 Matrix = list[float | list[float]]
 
 
@@ -83,6 +84,23 @@ class Nothing(_Named):
 compute_fk = msgspec.json.Decoder(list[float] | ComputeFk)
 decompose = msgspec.json.Decoder(list[float] | Decompose)
 nothing = msgspec.json.Decoder(list[Any] | Nothing)
+_value = msgspec.json.Decoder(float | list[float])
+
+
+def read_q(q: Q, path: str = "$.params.q") -> list[float] | dict[str, float | list[float]]:
+    """q with the joints' values as numbers, or lists of numbers for wide joints. Raises InvalidParams."""
+    if isinstance(q, list):
+        return q
+    values = {}
+    for joint, raw in q.items():
+        try:
+            values[joint] = _value.decode(raw)
+        except (msgspec.DecodeError, RecursionError):
+            expected, got = "a finite number, or a list of them for a planar or floating joint", kind(bytes(raw))
+            where = f"{path}.{cut(joint)}"
+            raise InvalidParams(f"{where}: expected {expected}, got {got}", reason="not-a-number", path=where,
+                                expected=expected, got=got) from None
+    return values
 
 
 def read_nothing(params: Raw, method: str) -> None:

@@ -1,0 +1,136 @@
+"""A robot as C99: forward kinematics and Jacobian for controllers that have no socket."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from fkd.errors import InvalidParams
+from fkd.kernel.emit_c import CFunction, CTable, emit_c, identifier
+from fkd.kernel.jacobian import pose_and_jacobian
+from fkd.kernel.motion import Tree, forward
+from fkd.kernel.pose import matrix
+from fkd.kernel.program import Program, record
+from fkd.kernel.scalar import Ref
+from fkd.model import Joint
+from fkd.robot import Robot
+
+CONVENTIONS = (
+    "Lengths in metre, angles in radian.",
+    "q      {dof} values, the independent joints in this order:",
+    "T      16 values, row-major: T_base_tip, which takes coordinates in the tip's frame into the base's;",
+    "       the last row is 0 0 0 1.",
+    "J      6 x {dof} values, row-major: linear (rows 0 to 2), then angular velocity (rows 3 to 5) of the tip per unit of",
+    "       each value of q, in the axes of the base, reference point at the tip. Followers are in their source's column.",
+    "",
+    "Every function may be called from several threads and from interrupts; it has no state and allocates nothing.",
+    "All of q is read before anything is written: outputs may overlap q, but not each other. No alignment is needed",
+    "beyond that of {real}. What depends on a value that is not finite, or on a quaternion of norm zero, comes out as",
+    "NaN or infinity; nothing is checked, limits neither. Do not compile with -ffast-math, which drops this promise.",
+)
+MEANING = {"planar": ("x, m", "y, m", "theta, rad"), "floating": ("x, m", "y, m", "z, m", "qx", "qy", "qz", "qw")}
+
+
+def export_c(
+    robot: Robot, links: Sequence[str] | None = None, prefix: str | None = None, real: str = "double", command: str = ""
+) -> tuple[str, str, str, str]:
+    """(header name, header, source name, source) of C99 that needs <math.h> alone.
+
+    links: for each, PREFIX_pose_LINK and PREFIX_jacobian_LINK, and PREFIX_poses for all of several; default the tip,
+    with PREFIX_pose and PREFIX_jacobian. prefix: default the robot's name. real: "double" or "float".
+    command: what the user typed, for the comment.
+    Raises ModelError for unknown links or no tip, InvalidParams for what C cannot express.
+    """
+    if real not in ("double", "float"):
+        raise InvalidParams(f"C export takes double or float, not `{real}`", reason="c-real", path="$.params.real",
+                            expected="double or float", got=real)  # fmt: skip
+    model = robot.model
+    chosen = tuple(dict.fromkeys(model.require_link(link) for link in links)) if links else (model.require_tip(),)
+    name = identifier(model.name if prefix is None else prefix)
+    comment = [
+        f"Forward kinematics of robot {model.name}",
+        f"digest  {model.digest}",
+        f"base    {model.base}",
+        *(f"{'tip     ' if not links else 'link    '}{link}" for link in chosen),
+        *([f"command {command}"] if command else []),
+        "",
+        *_conventions(robot, real),
+    ]
+    functions = _functions(robot, chosen, named=bool(links))
+    macros: list[tuple[str, int | str]] = [("DOF", model.dof), ("LINKS", len(model.links)), ("DIGEST", model.digest)]
+    try:
+        header, source = emit_c(name, functions, _tables(robot), macros, comment, real)
+    except ValueError as e:
+        raise InvalidParams(f"robot `{model.name}` cannot be written as C: {e}", reason="c-range") from None
+    return f"{name}_fk.h", header, f"{name}_fk.c", source
+
+
+def _conventions(robot: Robot, real: str) -> list[str]:
+    lines = [line.format(dof=robot.dof, real=real) for line in CONVENTIONS]
+    at = 2
+    for joint in robot.model.independent:
+        for k in range(joint.width):
+            lines.insert(at, f"         q[{joint.index + k}]  {joint.name}: {_meaning(joint, k)}")
+            at += 1
+    return lines
+
+
+def _meaning(joint: Joint, k: int) -> str:
+    if joint.width > 1:
+        return f"{joint.type}, {MEANING[joint.type][k]}"
+    return f"{joint.type}, {'m' if joint.type == 'prismatic' else 'rad'}"
+
+
+def _functions(robot: Robot, links: tuple[str, ...], named: bool) -> list[CFunction]:
+    base, places = robot.model.base, [robot._place[link] for link in links]
+    tree, start = robot._tree, robot._place[base]
+    functions = []
+    for link, place, ending in zip(links, places, _endings(links) if named else [""], strict=True):
+        functions.append(
+            CFunction(f"pose{ending}", _poses(tree, [place], start), ("T",), [f"q -> T, the pose of {link} in {base}."])
+        )
+        if robot.dof:  # else J has no columns
+            about = [f"q -> T, the pose of {link} in {base}, and J, its Jacobian there."]
+            functions.append(CFunction(f"jacobian{ending}", _jacobian(tree, place, start), ("T", "J"), about))
+    if len(links) > 1:
+        about = [f"q -> {len(links)} poses in {base} of 16 values each, one after the other, in less than one by one:", *links]
+        functions.append(CFunction("poses", _poses(tree, places, start), ("T",), about))
+    return functions
+
+
+def _endings(links: Sequence[str]) -> list[str]:
+    """What distinguishes the functions of each link: _NAME, with a number behind where names come out alike."""
+    endings: list[str] = []
+    for link in links:
+        plain = "_" + identifier(link, "link")
+        numbered = (f"{plain}_{k}" for k in range(2, len(links) + 2))
+        endings.append(next(e for e in (plain, *numbered) if e not in endings))
+    return endings
+
+
+def _poses(tree: Tree, links: Sequence[int], base: int) -> Program:
+    return record(tree.width, lambda q: [[x for T in forward(tree, q, links, base) for x in matrix(T)]])  # type: ignore[arg-type]
+
+
+def _jacobian(tree: Tree, link: int, base: int) -> Program:
+    def computation(q: Sequence[Ref]) -> list[list[Ref]]:
+        T, J = pose_and_jacobian(tree, q, link, base)
+        return [matrix(T), [x for row in J for x in row]]  # type: ignore[list-item,arg-type]
+
+    return record(tree.width, computation)
+
+
+def _tables(robot: Robot) -> list[CTable]:
+    model = robot.model
+    limits = [j.limits for j in model.independent for _ in range(j.width)]
+    bounds = {
+        "lower": ("The lowest value of each of q, rad or m.", [-inf if x is None or x.lower is None else x.lower for x in limits]),
+        "upper": ("The highest value of each of q, rad or m.", [inf if x is None or x.upper is None else x.upper for x in limits]),
+        "velocity": ("The highest speed, rad/s or m/s.", [inf if x is None or x.velocity is None else x.velocity for x in limits]),
+        "effort": ("The highest effort, N m or N.", [inf if x is None or x.effort is None else x.effort for x in limits]),
+    }
+    return [
+        CTable("joint_names", model.q_names, "For each value of q, the joint that it moves."),
+        CTable("link_names", model.links, "All links, in the order of the description."),
+        *(CTable(name, values, f"{doc} Infinite where the description sets none.") for name, (doc, values) in bounds.items()),
+    ]

@@ -1,0 +1,223 @@
+"""The text of a Denavit-Hartenberg table (CSV, TOML or JSON) -> Table. What a table must say, it is made to say.
+
+Columns: joint, type (default revolute), a, alpha, d, theta, and optionally lower and upper. Convention and units stand
+in the file (`convention`, `length_unit`, `angle_unit`; in CSV as comment lines `# convention: standard`) or are given by
+the caller; they are never guessed.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fkd.errors import BundleRefused, InvalidParams, did_you_mean
+from fkd.kernel.pose import frame, rotation_of, translation_of
+from fkd.load.dhtable import Row, Table
+from fkd.load.urdf import NUMBER
+from fkd.model import IDENTITY, Frame, Limits
+from fkd.poses import read_matrix, read_parts
+
+CONVENTIONS = ("standard", "modified")
+LENGTHS = {"m": 1.0, "cm": 100.0, "mm": 1000.0}  # in a metre; dividing is rounded right, multiplying by 0.001 is not
+ANGLES = {"rad": 1.0, "deg": math.pi / 180.0}
+TYPES = ("revolute", "continuous", "prismatic", "fixed")
+COLUMNS = ("joint", "type", "a", "alpha", "d", "theta", "lower", "upper")
+HEAD = ("convention", "length_unit", "angle_unit", "name", "rows", "base", "tool", "residual")
+MAX_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What a table means: None where it is still to be said."""
+
+    convention: str | None = None
+    length_unit: str | None = None
+    angle_unit: str | None = None
+
+
+def is_table(path: str) -> bool:
+    """Whether a model of this name is read as a table."""
+    return path.casefold().endswith((".csv", ".toml", ".json"))
+
+
+def read_table(data: bytes, file: str, given: Stated | None = None) -> Table:
+    """Read a table. `given` says what the file leaves out; where both speak, they must agree.
+
+    Raises BundleRefused (`dh-...`) with file and line.
+    """
+    return _Reader(file, given or Stated()).table(data)
+
+
+class _Reader:
+    def __init__(self, file: str, given: Stated) -> None:
+        self.file = file
+        self.given = given
+
+    def refuse(self, reason: str, message: str, line: int = 0) -> BundleRefused:
+        place = f"{self.file}:{line}" if line else self.file
+        return BundleRefused(f"{place}: {message}", reason=f"dh-{reason}", file=self.file, line=line or None)
+
+    def table(self, data: bytes) -> Table:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise self.refuse("encoding", "not UTF-8") from None
+        kind = self.file.casefold().rpartition(".")[2]
+        head, rows = {"csv": self.csv, "toml": self.toml, "json": self.json}[kind](text)
+        for key in head:
+            if key not in HEAD:
+                raise self.refuse("key", f"there is no `{key}` in a DH table{did_you_mean(key, HEAD)}")
+        convention = self.stated(head, "convention", CONVENTIONS, self.given.convention)
+        length = LENGTHS[self.stated(head, "length_unit", tuple(LENGTHS), self.given.length_unit)]
+        angle = ANGLES[self.stated(head, "angle_unit", tuple(ANGLES), self.given.angle_unit)]
+        if not rows:
+            raise self.refuse("empty", "the table has no rows")
+        if len(rows) > MAX_ROWS:
+            raise self.refuse("too-long", f"more than {MAX_ROWS} rows")
+        read = tuple(self.row(row, line, length, angle) for line, row in rows)
+        names: dict[str, int] = {}
+        for row in read:
+            if row.joint in names:
+                raise self.refuse("joint-twice", f"joint `{row.joint}` stands twice (first in line {names[row.joint]})", row.line)
+            names[row.joint] = row.line
+        base, tool = (self.pose(head.get(key), key, length, angle) for key in ("base", "tool"))
+        name = head.get("name", self.file.rpartition("/")[2].rpartition(".")[0])
+        if not isinstance(name, str) or not name:
+            raise self.refuse("name", "`name` must be a string")
+        return Table(name, self.file, convention, read, base, tool)
+
+    def stated(self, head: Mapping[str, Any], key: str, known: Sequence[str], given: str | None) -> str:
+        """A word that must be said, in the file or by the caller."""
+        said = head.get(key)
+        option = "--" + key.replace("_", "-")
+        if said is None and given is None:
+            raise self.refuse(key.replace("_", "-"), f"the table does not say its {key}; write it in the file or give {option} ({' or '.join(known)})")
+        for word in (said, given):
+            if word is not None and word not in known:
+                raise self.refuse(key.replace("_", "-"), f"{key} `{word}` is not one of {', '.join(known)}{did_you_mean(str(word), known)}")
+        if said is not None and given is not None and said != given:
+            raise self.refuse(key.replace("_", "-"), f"the table says {key} `{said}`, but {option} says `{given}`")
+        return str(said if said is not None else given)
+
+    def csv(self, text: str) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
+        """Comment lines `# key: value` say convention and units; then a header, then rows."""
+        head: dict[str, Any] = {}
+        lines: list[tuple[int, str]] = []
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.lstrip().startswith("#"):
+                key, sign, value = line.lstrip(" \t#").partition(":")
+                if sign and key.strip() in HEAD[:4]:
+                    head[key.strip()] = value.strip()
+            elif line.strip():
+                lines.append((number, line))
+        if not lines:
+            return head, []
+        columns = [c.strip() for c in next(csv.reader([lines[0][1]]))]
+        self.columns(columns, lines[0][0])
+        rows = []
+        for number, line in lines[1:]:
+            try:
+                cells = [c.strip() for c in next(csv.reader([line], strict=True))]
+            except csv.Error as e:
+                raise self.refuse("syntax", f"not a CSV row: {e}", number) from None
+            if len(cells) != len(columns):
+                raise self.refuse("cells", f"{len(cells)} cells under {len(columns)} columns; a decimal comma?", number)
+            rows.append((number, {c: v for c, v in zip(columns, cells, strict=True) if v != ""}))
+        return head, rows
+
+    def columns(self, columns: Sequence[str], line: int) -> None:
+        for column in columns:
+            if column not in COLUMNS:
+                raise self.refuse("column", f"there is no column `{column}`{did_you_mean(column, COLUMNS)}", line)
+            if columns.count(column) > 1:
+                raise self.refuse("column", f"the column `{column}` stands twice", line)
+
+    def toml(self, text: str) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
+        try:
+            return self.tree(tomllib.loads(text))
+        except (tomllib.TOMLDecodeError, RecursionError, ValueError) as e:
+            raise self.refuse("syntax", f"not valid TOML: {e}") from None
+
+    def json(self, text: str) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
+        def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            names = [name for name, _ in pairs]
+            for name in names:
+                if names.count(name) > 1:
+                    raise self.refuse("key", f"`{name}` is given twice")
+            return dict(pairs)
+
+        try:
+            return self.tree(json.loads(text, object_pairs_hook=once))
+        except (RecursionError, ValueError) as e:
+            raise self.refuse("syntax", f"not valid JSON: {e}") from None
+
+    def tree(self, found: Any) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
+        if not isinstance(found, dict) or not isinstance(found.get("rows"), list):
+            raise self.refuse("shape", "expected a table with `rows`, a list of rows")
+        rows = []
+        for k, row in enumerate(found["rows"], 1):
+            if not isinstance(row, dict):
+                raise self.refuse("shape", f"row {k} is not a table of {', '.join(COLUMNS)}")
+            self.columns(list(row), 0)
+            rows.append((0, row))
+        return found, rows
+
+    def row(self, cells: Mapping[str, Any], line: int, length: float, angle: float) -> Row:
+        name, kind = cells.get("joint"), cells.get("type", "revolute")
+        if not isinstance(name, str) or not name.strip():
+            raise self.refuse("joint", "a row names no joint", line)
+        if kind not in TYPES:
+            raise self.refuse("type", f"joint `{name}` has the type `{kind}`; expected one of {', '.join(TYPES)}{did_you_mean(str(kind), TYPES)}", line)
+        a, alpha, d, theta = (self.number(cells, key, name, line) for key in ("a", "alpha", "d", "theta"))
+        ends = [self.number(cells, key, name, line) if cells.get(key) is not None else None for key in ("lower", "upper")]
+        if (ends[0] is None) != (ends[1] is None):
+            raise self.refuse("limits", f"joint `{name}` gives one limit without the other", line)
+        limits = None
+        if ends[0] is not None and ends[1] is not None and kind in ("revolute", "prismatic"):
+            lower, upper = ((e / length if kind == "prismatic" else e * angle) for e in ends if e is not None)
+            limits = Limits(lower, upper)
+        return Row(name, kind, a / length, alpha * angle, d / length, theta * angle, limits, line)
+
+    def number(self, cells: Mapping[str, Any], key: str, joint: str, line: int) -> float:
+        value = cells.get(key)
+        if value is None:
+            raise self.refuse("absent", f"joint `{joint}` has no `{key}`; write 0 if it is 0", line)
+        if isinstance(value, str) and NUMBER.fullmatch(value):
+            value = float(value)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            hint = "; write a decimal point" if isinstance(value, str) and "," in value else ""
+            raise self.refuse("number", f"{key} of joint `{joint}` is `{value}`, which is not a number{hint}", line)
+        return float(value)
+
+    def pose(self, value: Any, key: str, length: float, angle: float) -> Frame:
+        """base or tool: 16 numbers, 4x4, {matrix}, or {xyz, rpy or quaternion}, in the table's units -> 12 numbers."""
+        if value is None:
+            return IDENTITY
+        if isinstance(value, dict) and list(value) == ["matrix"]:
+            value = value["matrix"]
+        try:
+            if isinstance(value, dict):
+                if unknown := [k for k in value if k not in ("xyz", "rpy", "quaternion")]:
+                    raise self.refuse("pose", f"`{key}` takes xyz with rpy or quaternion, or a matrix; not `{unknown[0]}`")
+                xyz, rpy, quaternion = (self.floats(value.get(k), f"{key}.{k}") for k in ("xyz", "rpy", "quaternion"))
+                T = read_parts(xyz, quaternion, None if rpy is None else [r * angle for r in rpy], key)
+            else:
+                rows = value if isinstance(value, list) else [value]
+                T = read_matrix([self.floats(r, key) if isinstance(r, list) else r for r in rows], key)
+        except (InvalidParams, TypeError, ValueError) as e:
+            raise self.refuse("pose", f"`{key}` is no pose: {e}") from None
+        x, y, z = translation_of(T)
+        return frame((x / length, y / length, z / length), rotation_of(T))
+
+    def floats(self, value: Any, key: str) -> list[float] | None:
+        """A list of finite numbers, or None."""
+        if value is None:
+            return None
+        if not isinstance(value, list) or any(isinstance(x, bool) or not isinstance(x, (int, float)) or not math.isfinite(x) for x in value):
+            raise self.refuse("pose", f"`{key}` must be a list of finite numbers")
+        return [float(x) for x in value]
