@@ -41,7 +41,7 @@ def read_matrix(value: Sequence[Any], path: str) -> Matrix:
     T = [float(x) for x in flat]
     if not all(isfinite(x) for x in T):
         raise InvalidParams(f"{path}: a matrix entry is not finite", reason="not-a-number", path=path, expected="finite numbers",
-                            got=str([x for x in T if not isfinite(x)][0]))
+                            got=str(next(x for x in T if not isfinite(x))))
     if max(abs(a - b) for a, b in zip(T[12:], (0.0, 0.0, 0.0, 1.0), strict=True)) > 1e-9:
         raise InvalidParams(f"{path}: the last row is {T[12:]}, not 0 0 0 1; is the matrix column-major?", reason="matrix-last-row",
                             path=path, expected=[0, 0, 0, 1], got=T[12:])

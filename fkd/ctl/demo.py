@@ -78,8 +78,10 @@ def _is_ready(ready: socket.socket, daemon: subprocess.Popen[bytes]) -> bool:
     """Wait for the daemon's READY, or its end."""
     end = os.pidfd_open(daemon.pid)
     try:
-        readable, _, _ = select.select([ready.fileno(), end], [], [], START_SECONDS)
-        return ready.fileno() in readable and ready.recv(4096).startswith(b"READY=1")
+        while ready.fileno() in select.select([ready.fileno(), end], [], [], START_SECONDS)[0]:
+            if ready.recv(4096).startswith(b"READY=1"):
+                return True
+        return False
     finally:
         os.close(end)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,29 @@ def add_pack(p: argparse.ArgumentParser) -> None:
     p.add_argument("--tip", metavar="L", help="the link that by-position calls answer for")
     p.add_argument("--base", metavar="L", help="the link that poses are expressed in")
     p.add_argument("--length-unit", choices=("m", "mm", "cm"), help="the description's unit of length (default m)")
-    p.epilog = "examples:\n  fkctl pack ur5e.urdf -o ur5e.zip\n  fkctl pack my_robot/ --tip tool0"
+    add_xacro(p)
+    p.epilog = (
+        "examples:\n  fkctl pack ur5e.urdf -o ur5e.zip\n  fkctl pack my_robot/ --tip tool0\n"
+        "  fkctl pack ur_description/urdf/ur.urdf.xacro --xacro-arg name:=ur --xacro-arg ur_type:=ur5e -o ur5e.zip"
+    )
     p.set_defaults(run=pack)
+
+
+def add_xacro(p: argparse.ArgumentParser) -> None:
+    """The options that say what a xacro file needs from outside."""
+    p.add_argument("--xacro-arg", action="append", default=[], metavar="K:=V", help="a value for an <xacro:arg>, again and again")
+    p.add_argument("--package-path", action="append", default=[], metavar="DIR", help="where packages of $(find ...) lie, or NAME=DIR for one; again and again")
+
+
+def xacro_args(pairs: Sequence[str]) -> dict[str, str]:
+    """["name:=value"] -> {name: value}."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, sign, value = pair.partition(":=")
+        if not sign or not name or name in found:
+            raise UsageError(f"`{pair}` is {'given twice' if name in found else 'no xacro argument; write name:=value'}")
+        found[name] = value
+    return found
 
 
 def pack(options: argparse.Namespace) -> int:
@@ -37,7 +59,10 @@ def pack(options: argparse.Namespace) -> int:
     source, output = Path(options.source), Path(options.output or default_output(options.source))
     refuse_to_replace(output)
     given = {"tip": options.tip, "base": options.base, "length_unit": options.length_unit}
-    members = collect(source, model=options.model_file, **{k: v for k, v in given.items() if v is not None})
+    members = collect(
+        source, model=options.model_file, package_paths=options.package_path,
+        xacro_args=xacro_args(options.xacro_arg), **{k: v for k, v in given.items() if v is not None},
+    )  # fmt: skip
     try:
         model, findings = write_checked(write_bundle(members), output)
     except BundleRefused as e:
@@ -51,7 +76,7 @@ def pack(options: argparse.Namespace) -> int:
         return 0
     report([f for f in findings if f.severity == "warning"])
     inside = f"{text.count(len(model.links), 'link')}, {text.count(model.dof, 'value')} in q"
-    text.say(f"{output}: {model.name}, {inside}, {model.base} -> {model.tip or '(no single tip)'}")
+    text.say(f"{output}: {model.name}, {inside}, {model.base} -> {tip_of(model)}")
     text.say(f"digest {model.digest}")
     return 0
 
@@ -68,30 +93,41 @@ def default_output(source: str) -> str:
     return f"{name}.zip"
 
 
+def refuse_special(output: Path, example: str) -> None:
+    """A folder, a device or a dangling link is not written over."""
+    if output.is_dir():
+        raise FkdError(f"{output} is a folder; name a file in it: -o {output / example}")
+    if os.path.lexists(output) and not output.is_file():
+        raise FkdError(f"{output} is there and is no regular file; it is left alone")
+
+
 def refuse_to_replace(output: Path) -> None:
     """Only a bundle is replaced: a slip of the hand must not cost a model."""
-    if output.is_dir():
-        raise FkdError(f"{output} is a folder; name a file in it: -o {output / 'NAME.zip'}")
+    refuse_special(output, "NAME.zip")
     if os.path.lexists(output):
-        if not output.is_file():
-            raise FkdError(f"{output} is there and is no regular file; it is left alone")
         with output.open("rb") as f:
             if f.read(2) not in (b"PK", b""):
                 raise FkdError(f"{output} is there and is no bundle; it is left alone, name another with -o")
 
 
-def write_checked(data: bytes, output: Path) -> tuple[Model, list[Finding]]:
-    """The bundle goes through the same door as at the daemon, then into its place; on failure nothing is left."""
+@contextlib.contextmanager
+def replacing(output: Path) -> Iterator[Path]:
+    """A fresh file to write, which takes the place of `output` if all goes well; on failure nothing is left of it."""
     place = Path(os.path.realpath(output))  # a link stays one
     try:
         with tempfile.TemporaryDirectory(prefix=".fkctl-", dir=place.parent) as folder:
             fresh = Path(folder, output.name)  # of the same name, so that messages name what the user knows
-            fresh.write_bytes(data)
-            loaded = load_model(fresh)
+            yield fresh
             fresh.replace(place)
     except OSError as e:
         raise FkdError(f"cannot write {output}: {e.strerror or e}") from None
-    return loaded
+
+
+def write_checked(data: bytes, output: Path) -> tuple[Model, list[Finding]]:
+    """The bundle goes through the same door as at the daemon, then into its place."""
+    with replacing(output) as fresh:
+        fresh.write_bytes(data)
+        return load_model(fresh)
 
 
 def add_verify(p: argparse.ArgumentParser) -> None:
@@ -168,9 +204,13 @@ def show(options: argparse.Namespace) -> int:
     counts = ((len(model.links), "link"), (len(model.joints), "joint"), (model.dof, "value"))
     text.say(f"{model.name}: {', '.join(text.count(n, noun) for n, noun in counts)} in q")
     text.say(f"{model.trust}, digest {model.digest}")
-    text.say(f"base {model.base}, tip {model.tip or '(no single tip: ' + ', '.join(model.tip_candidates) + ')'}")
+    text.say(f"base {model.base}, tip {tip_of(model)}")
     text.say("\n".join(tree(model)))
     return 0
+
+
+def tip_of(model: Model) -> str:
+    return model.tip or f"(no single tip: {', '.join(model.tip_candidates)})"
 
 
 def tree(model: Model) -> list[str]:

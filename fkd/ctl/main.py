@@ -29,6 +29,10 @@ COMMANDS = {
     "verify": Command("files", "check a bundle's hashes and safety"),
     "check": Command("files", "list every finding about a description"),
     "show": Command("files", "the tree, joints and limits"),
+    "expand": Command("convert", "xacro -> URDF"),
+    "export-urdf": Command("convert", "any model -> a clean URDF"),
+    "from-dh": Command("convert", "a DH table -> URDF"),
+    "diff": Command("convert", "what changed between two models, and which links moved"),
     "fk": Command("poses", "where the links are at q"),
     "decompose": Command("poses", "a pose in all its forms"),
     "model": Command("live", "which robot serves: links, joints, order of q"),
@@ -86,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as e:  # most likely a full disk behind `> FILE`
         drop_output()
-        return fail(f"{e.filename or 'the output'}: {e.strerror or e}", 1)
+        return fail(f"the output: {e.strerror or e}", 1)
     except KeyboardInterrupt:
         return 130
 
@@ -101,6 +105,10 @@ def attempt(words: list[str]) -> int:
         return fail(str(e), 3)
     except FkdError as e:
         return fail(str(e), 1)
+    except OSError as e:
+        if e.filename is None:  # stdout's
+            raise
+        return fail(f"{e.filename}: {e.strerror}", 1)
     except SystemExit:  # argparse's --help, the only one to end so
         return 0
 

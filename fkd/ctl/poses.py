@@ -61,7 +61,7 @@ def named(options: argparse.Namespace, **members: Any) -> dict[str, Any]:
 
 def add_fk(p: argparse.ArgumentParser) -> None:
     add_configuration(p)
-    p.add_argument("--link", action="append", metavar="L", help='a link to ask for, again and again; "all" for every one (default: the tip)')
+    p.add_argument("--link", action="append", metavar="L", help='a link to ask for; may be repeated; "all" for every one (default: the tip)')
     p.add_argument("--format", choices=("matrix", "pose", "ros"), default="matrix", help="form of the poses (default: matrix)")
     p.epilog = (
         "examples:\n  fkctl fk 0 -1.57 1.57 0 1.57 0\n  fkctl fk --deg 0 -90 90 0 90 0 --link tool0 --link wrist_3_link\n"

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,8 @@ class Normal:
     """The common normal of two neighbouring lines: direction, length (m), twist (rad), feet on both."""
 
     x: Vector
-    a: Extended
-    alpha: Extended
+    a: np.floating[Any]
+    alpha: np.floating[Any]
     near: Vector
     far: Vector
     case: str  # skew, intersecting, parallel, collinear
@@ -148,7 +149,7 @@ def frame(x: Vector, z: Vector, origin: Vector) -> Vector:
     return np.stack([x, np.cross(z, x), z, origin], axis=1)
 
 
-def clean(value: Extended) -> float:
+def clean(value: Any) -> float:
     """To double, without the noise of right angles."""
     x = float(value)
     return 0.0 if abs(x) < 1e-15 else x

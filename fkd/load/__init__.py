@@ -8,14 +8,16 @@ from fkd.errors import BundleRefused, Finding
 from fkd.load.build import Choices, build_model
 from fkd.load.bundle import Bundle
 from fkd.load.check import check_description, refuse_errors
+from fkd.load.dhread import is_table, read_table
+from fkd.load.dhtable import describe_table
 from fkd.load.settings import Settings, parse_settings
 from fkd.load.source import Source, find_model, open_source
 from fkd.load.urdf import Description, read_urdf
-from fkd.load.xml import parse_xml
+from fkd.load.xacro import expand
 from fkd.model import Model
 
 SETTINGS = "bundle.toml"
-UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001}
+PER_METRE = {"m": 1.0, "cm": 100.0, "mm": 1000.0}
 
 
 def load_model(
@@ -29,19 +31,24 @@ def load_model(
     source = open_source(path, allow_unhashed=allow_unhashed)
     settings = read_settings(source)
     description = describe(source, settings)
-    findings = check_description(description)
+    findings = check_description(description, 1.0 / PER_METRE[settings.length_unit])
     refuse_errors(findings, source.name)
     trust = ("hashed" if source.hashed else "unhashed") if isinstance(source, Bundle) else "unbundled"
-    return build_model(
-        description, choose(settings, tip, base), digest=source.digest, trust=trust, source=source.name
-    ), findings
+    choices = choose(settings, tip, base)
+    return build_model(description, choices, digest=source.digest, trust=trust, source=source.name), findings
+
+
+def model_of(description: Description, settings: Settings, source: str) -> Model:
+    """Check and build a description that did not come from a source. Raises BundleRefused."""
+    refuse_errors(check_description(description), source)
+    return build_model(description, choose(settings), digest="", trust="unbundled", source=source)
 
 
 def choose(settings: Settings, tip: str | None = None, base: str | None = None) -> Choices:
     """What the bundle says beyond its description, overruled by the operator's tip and base."""
     return Choices(
         tip=tip or settings.tip, base=base or settings.base, joints=settings.joints,
-        scale=UNITS[settings.length_unit], calibration=settings.calibration,
+        per_metre=PER_METRE[settings.length_unit], calibration=settings.calibration,
     )  # fmt: skip
 
 
@@ -51,9 +58,14 @@ def read_settings(source: Source) -> Settings:
 
 
 def describe(source: Source, settings: Settings) -> Description:
-    """The records of the model that a source holds, errors and all."""
+    """The records of the model that a source holds, errors and all: URDF, xacro or DH table."""
     entry = find_model(source, settings)
-    return read_urdf(parse_xml(source.read(entry), entry))
+    if is_table(entry):
+        return describe_table(read_table(source.read(entry), entry))
+    expansion = expand(source, entry, settings.xacro_args)
+    description = read_urdf(expansion.root)
+    description.findings.extend(expansion.findings)
+    return description
 
 
 def examine(path: str | Path) -> list[Finding]:
@@ -62,11 +74,18 @@ def examine(path: str | Path) -> list[Finding]:
         source = open_source(path)
         settings = read_settings(source)
         description = describe(source, settings)
-        findings = check_description(description)
+        findings = check_description(description, 1.0 / PER_METRE[settings.length_unit])
         if not any(f.severity == "error" for f in findings):
             build_model(description, choose(settings), digest=source.digest, trust="", source=source.name)
     except BundleRefused as e:
-        file = str(e.data.get("file") or e.data.get("member") or path)
-        message = e.message.removeprefix(f"{file}:{e.data.get('line', 0)}: ").removeprefix(f"{file}: ")
-        return [Finding(e.reason, "error", file, e.data.get("line", 0), message)]
+        file, line = str(e.data.get("file") or e.data.get("member") or path), e.data.get("line") or 0
+        message = e.message
+        for place in (f"{source_name(path)}: ", f"{file}:{line}: ", f"{file}: "):  # the finding says the place itself
+            message = message.removeprefix(place)
+        return [Finding(e.reason, "error", file, line, message)]
     return findings
+
+
+def source_name(path: str | Path) -> str:
+    """What messages call a file."""
+    return Path(path).name

@@ -14,12 +14,12 @@ from fkd.model import WIDTH, Joint, Limits, Mimic, Model, default_tip
 
 @dataclass(frozen=True)
 class Choices:
-    """What the bundle or the operator says beyond the description. Lengths scale by `scale` to metres."""
+    """What the bundle or the operator says beyond the description. Lengths are in units of which `per_metre` make a metre."""
 
     tip: str | None = None
     base: str | None = None
     joints: Sequence[str] | None = None
-    scale: float = 1.0
+    per_metre: float = 1.0  # a divisor, because 9 / 1000 is rounded right and 9 * 0.001 is not
     calibration: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)  # joint -> xyz, rpy
 
 
@@ -70,16 +70,16 @@ def build_model(description: Description, choices: Choices, *, digest: str, trus
 
 def _joint(record: JointRecord, records: Mapping[str, JointRecord], choices: Choices) -> Joint:
     """One record -> one joint, its lengths in metres, its place in q still open."""
-    k = choices.scale
-    xyz, rpy = choices.calibration.get(record.name, (tuple(k * x for x in record.xyz), record.rpy))
+    n = choices.per_metre
+    xyz, rpy = choices.calibration.get(record.name, (tuple(x / n for x in record.xyz), record.rpy))
     limits = record.limits
     if limits and record.type == "prismatic" and limits.lower is not None and limits.upper is not None:
-        velocity = None if limits.velocity is None else k * limits.velocity
-        limits = Limits(k * limits.lower, k * limits.upper, velocity, limits.effort)
+        velocity = None if limits.velocity is None else limits.velocity / n
+        limits = Limits(limits.lower / n, limits.upper / n, velocity, limits.effort)
     mimic = record.mimic if record.type != "fixed" else None
-    if mimic is not None and k != 1.0:  # a prismatic end of the rule counts in the description's unit
-        own, other = (k if records[n].type == "prismatic" else 1.0 for n in (record.name, mimic.source))
-        mimic = Mimic(mimic.source, mimic.multiplier * own / other, mimic.offset * own)
+    if mimic is not None and n != 1.0:  # a prismatic end of the rule counts in the description's unit
+        own, other = (n if records[name].type == "prismatic" else 1.0 for name in (record.name, mimic.source))
+        mimic = Mimic(mimic.source, mimic.multiplier * other / own, mimic.offset / own)
     return Joint(
         record.name, record.type, record.parent, record.child, frame(xyz, rotation_from_rpy(rpy)), unit(record.axis),
         tuple(xyz), tuple(rpy), limits, mimic, place=(record.file, record.line),

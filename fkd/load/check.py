@@ -7,19 +7,21 @@ an independent joint. Nothing is ever mended or downgraded: a vendor's mistake i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fkd.errors import BundleRefused, Finding, nearest
 from fkd.load.urdf import Description, JointRecord
 from fkd.load.xml import Element
 
-SUSPICIOUS_REACH = (1e-3, 100.0)  # metres; arms lie between a watch and a crane
+SUSPICIOUS_REACH = 100.0  # metres from one joint to the next: a crane, or an arm in millimetres
 TURN = 2 * math.pi
+SINGLE = ("revolute", "continuous", "prismatic")  # joints of one value
+SHOWN = 8  # names in a message
 
 
-def check_description(description: Description) -> list[Finding]:
-    """All findings, the reader's own first, sorted by place. Never raises."""
-    checker = _Checker(description)
+def check_description(description: Description, scale: float = 1.0) -> list[Finding]:
+    """All findings, the worst first, then by place. `scale` takes the description's lengths to metres. Never raises."""
+    checker = _Checker(description, scale)
     checker.run()
     order = {"error": 0, "warning": 1, "info": 2}
     return sorted(checker.findings, key=lambda f: (order[f.severity], f.file, f.line))
@@ -38,9 +40,34 @@ def refuse_errors(findings: Sequence[Finding], source: str) -> None:
     )
 
 
+def rings(following: Mapping[str, str]) -> list[list[str]]:
+    """Every ring in `following` (name -> the name it points to), once, in the direction of the pointing."""
+    found: list[list[str]] = []
+    seen: set[str] = set()
+    for name in following:
+        walk: dict[str, None] = {}  # a dict for its order
+        while name in following and name not in seen:
+            seen.add(name)
+            walk[name] = None
+            name = following[name]
+        if name in walk:
+            ring = list(walk)
+            found.append(ring[ring.index(name) :])
+    return found
+
+
+def path(ring: Sequence[str]) -> str:
+    """A ring of names as a message shows it, back at its start."""
+    names = [f"`{name}`" for name in ring]
+    if len(names) > SHOWN:
+        names[SHOWN - 1 :] = ["..."]
+    return " -> ".join((*names, names[0]))
+
+
 class _Checker:
-    def __init__(self, description: Description) -> None:
+    def __init__(self, description: Description, scale: float) -> None:
         self.d = description
+        self.scale = scale
         self.findings = list(description.findings)
 
     def say(self, severity: str, code: str, line: int, message: str, hint: str = "", file: str = "") -> None:
@@ -90,8 +117,7 @@ class _Checker:
         links = list(dict.fromkeys(name for name, _ in self.d.links))
         known = set(links)
         carrier: dict[str, JointRecord] = {}
-        children: dict[str, list[str]] = {}
-        sound = bool(links)
+        sound = bool(links) and not self.d.unread
         for joint in self.d.joints:
             for end, name in (("parent", joint.parent), ("child", joint.child)):
                 if name not in known:
@@ -99,82 +125,49 @@ class _Checker:
                     hint = f"did you mean `{near}`?" if near else f'add <link name="{name}"/>'
                     self.about("error", "urdf-link-unknown", joint, f"has the {end} link `{name}`, which is not defined", hint, end)
                     sound = False
-            if joint.parent == joint.child:
-                self.about("error", "urdf-ring", joint, f"makes link `{joint.child}` its own parent", part="child")
-                sound = False
-            elif joint.child in carrier:
-                other = carrier[joint.child]
-                message = f"and joint `{other.name}` (line {other.line}) both carry link `{joint.child}`; a link has one parent"
+            if (other := carrier.setdefault(joint.child, joint)) is not joint:
+                message = f"and joint `{other.name}` ({other.file}:{other.line}) both carry link `{joint.child}`; a link has one parent"
                 self.about("error", "urdf-two-parents", joint, message, part="child")
                 sound = False
-            carrier.setdefault(joint.child, joint)
-            children.setdefault(joint.parent, []).append(joint.child)
-        if not sound:
-            return  # roots and reach would only repeat what is already said
+        order = {name: k for k, name in enumerate(carrier)}
+        for ring in rings({child: joint.parent for child, joint in carrier.items()}):
+            joint = carrier[max(ring, key=order.__getitem__)]
+            if len(ring) == 1:
+                self.about("error", "urdf-ring", joint, f"makes link `{joint.child}` its own parent", part="child")
+            else:
+                hint = "a robot is a tree; cut the ring"
+                self.about("error", "urdf-ring", joint, f"closes a ring of links: {path(ring[::-1])}", hint, "child")
+        # Every link that no ring holds up hangs from a root. Where joints are in doubt, so are the roots.
         roots = [name for name in links if name not in carrier]
-        if len(roots) > 1:
-            named = ", ".join(f"`{r}`" for r in roots[:8]) + (", ..." if len(roots) > 8 else "")
+        if sound and len(roots) > 1:
+            named = ", ".join(f"`{r}`" for r in roots[:SHOWN]) + (", ..." if len(roots) > SHOWN else "")
             self.say("error", "urdf-roots", self.d.line, f"{len(roots)} links have no parent: {named}; a robot has one root",
                      "join them with a joint, or take the spare ones out")
-        reached = set(roots)
-        pending = list(roots)
-        while pending:
-            for child in children.get(pending.pop(), ()):
-                if child not in reached:
-                    reached.add(child)
-                    pending.append(child)
-        lost = [name for name in links if name not in reached]
-        if lost:
-            ring = self.ring(lost[0], carrier)
-            joint = carrier[ring[0]]
-            path = " -> ".join(f"`{name}`" for name in (*ring, ring[0]))
-            self.about("error", "urdf-ring", joint, f"closes a ring of links: {path}", "a robot is a tree; cut the ring", "child")
-
-    @staticmethod
-    def ring(link: str, carrier: dict[str, JointRecord]) -> list[str]:
-        """The ring that the walk from `link` towards its parents ends in, parents first."""
-        seen: list[str] = []
-        while link not in seen:
-            seen.append(link)
-            link = carrier[link].parent
-        return list(reversed(seen[seen.index(link):]))
 
     # -- mimic -----------------------------------------------------------------------------------------------------
 
     def mimics(self) -> None:
         by_name = {j.name: j for j in self.d.joints}
+        follows: dict[str, str] = {}
         for joint in self.d.joints:
             if joint.mimic is None:
                 continue
             if joint.type == "fixed":
                 self.about("warning", "urdf-mimic-fixed", joint, "is fixed; its <mimic> is ignored", part="mimic")
-                continue
-            if joint.type not in ("revolute", "continuous", "prismatic"):
+            elif joint.type not in SINGLE:
                 self.about("error", "urdf-mimic-type", joint, f"is {joint.type}; only joints of one value can mimic", part="mimic")
-                continue
-            self.mimic_chain(joint, by_name)
-
-    def mimic_chain(self, joint: JointRecord, by_name: dict[str, JointRecord]) -> None:
-        """Follow one follower to its independent source."""
-        assert joint.mimic is not None  # noqa: S101 (the caller's condition, for the type checker)
-        chain, here = [joint.name], joint
-        while here.mimic is not None and here.type != "fixed":
-            name = here.mimic.source
-            if name not in by_name:
-                near = nearest(name, by_name)
+            elif (source := by_name.get(joint.mimic.source)) is not None:
+                follows[joint.name] = source.name
+                if source.type not in SINGLE:
+                    message = f"mimics `{source.name}`, which is {source.type} and has no single value"
+                    self.about("error", "urdf-mimic-source", joint, message, part="mimic")
+            elif joint.mimic.source not in self.d.unread:
+                near = nearest(joint.mimic.source, by_name)
                 hint = f"did you mean `{near}`?" if near else ""
-                if here is joint:  # a broken link further up is told once, where it stands
-                    self.about("error", "urdf-mimic-unknown", joint, f"mimics `{name}`, which is not a joint", hint, "mimic")
-                return
-            if name in chain:
-                path = " -> ".join(f"`{n}`" for n in (*chain[chain.index(name):], name))
-                what = "mimics itself" if name == joint.name and len(chain) == 1 else f"is in, or leads to, a mimic ring: {path}"
-                self.about("error", "urdf-mimic-ring", joint, what, part="mimic")
-                return
-            chain.append(name)
-            here = by_name[name]
-        if here.type not in ("revolute", "continuous", "prismatic"):
-            self.about("error", "urdf-mimic-source", joint, f"mimics `{here.name}`, which is {here.type} and has no single value", part="mimic")
+                self.about("error", "urdf-mimic-unknown", joint, f"mimics `{joint.mimic.source}`, which is not a joint", hint, "mimic")
+        for ring in rings(follows):
+            what = "mimics itself" if len(ring) == 1 else f"is in a mimic ring: {path(ring)}"
+            self.about("error", "urdf-mimic-ring", by_name[ring[0]], what, part="mimic")
 
     # -- numbers that read, but look wrong -------------------------------------------------------------------------
 
@@ -191,8 +184,8 @@ class _Checker:
         if any(abs(angle) > TURN + 1e-3 for angle in joint.rpy):
             given = " ".join(f"{a:g}" for a in joint.rpy)
             self.about("warning", "urdf-rpy-degrees", joint, f"has rpy {given}, which looks like degrees", "URDF angles are radians", "origin")
-        reach = max(abs(x) for x in joint.xyz)
-        if reach > SUSPICIOUS_REACH[1]:
+        reach = self.scale * max(abs(x) for x in joint.xyz)
+        if reach > SUSPICIOUS_REACH:
             self.about("warning", "urdf-units", joint, f"lies {reach:g} m from its parent", "are the lengths in millimetres?", "origin")
 
     def limits(self, joint: JointRecord) -> None:

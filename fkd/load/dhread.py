@@ -27,6 +27,7 @@ LENGTHS = {"m": 1.0, "cm": 100.0, "mm": 1000.0}  # in a metre; dividing is round
 ANGLES = {"rad": 1.0, "deg": math.pi / 180.0}
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
 COLUMNS = ("joint", "type", "a", "alpha", "d", "theta", "lower", "upper")
+ALIASES = {"theta_offset": "theta"}  # what some tables call the constant part of a joint's angle
 HEAD = ("convention", "length_unit", "angle_unit", "name", "rows", "base", "tool", "residual")
 MAX_ROWS = 1000
 
@@ -117,7 +118,7 @@ class _Reader:
                 lines.append((number, line))
         if not lines:
             return head, []
-        columns = [c.strip() for c in next(csv.reader([lines[0][1]]))]
+        columns = [ALIASES.get(c.strip(), c.strip()) for c in next(csv.reader([lines[0][1]]))]
         self.columns(columns, lines[0][0])
         rows = []
         for number, line in lines[1:]:
@@ -163,8 +164,9 @@ class _Reader:
         for k, row in enumerate(found["rows"], 1):
             if not isinstance(row, dict):
                 raise self.refuse("shape", f"row {k} is not a table of {', '.join(COLUMNS)}")
-            self.columns(list(row), 0)
-            rows.append((0, row))
+            names = [ALIASES.get(name, name) for name in row]
+            self.columns(names, 0)
+            rows.append((0, dict(zip(names, row.values(), strict=True))))
         return found, rows
 
     def row(self, cells: Mapping[str, Any], line: int, length: float, angle: float) -> Row:

@@ -95,7 +95,7 @@ def find_model(source: Source, settings: Settings) -> str:
     names = source.names()
     if settings.model is not None:
         return _named_model(source, settings.model)
-    if len(names) == 1 and names[0].casefold().endswith(_DESCRIPTIONS):
+    if len(names) == 1 and names[0].casefold().endswith(_DESCRIPTIONS + _TABLES) and names[0] != "bundle.toml":
         return names[0]
     urdfs = [n for n in names if n.casefold().endswith(".urdf")]
     xacros = [n for n in names if n.casefold().endswith(".xacro")]

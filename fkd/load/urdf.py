@@ -15,8 +15,9 @@ from fkd.errors import Finding, nearest
 from fkd.load.xml import Element
 from fkd.model import TYPES, Limits, Mimic
 
-# Exactly what the C locale's decimal notation allows: no commas, underscores, hex, inf or nan.
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# Exactly what the C locale's decimal notation allows: no commas, underscores, hex, inf or nan. No two runs of digits
+# may touch: where a megabyte of them is not a number, trying every split between the two would take hours.
+NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 XML_SPACE = re.compile(r"[ \t\r\n]+")
 
 # What each element of a joint may carry. An attribute beyond these is most likely misspelt, and reading the
@@ -65,6 +66,7 @@ class Description:
     links: list[tuple[str, Element]]
     joints: list[JointRecord]
     findings: list[Finding]
+    unread: set[str] = field(default_factory=set)  # joints too broken to stand here; "" for one without a name
 
 
 def read_urdf(root: Element) -> Description:
@@ -76,6 +78,7 @@ def read_urdf(root: Element) -> Description:
 class _Reader:
     def __init__(self) -> None:
         self.findings: list[Finding] = []
+        self.unread: set[str] = set()
 
     def say(self, severity: str, code: str, at: Element, message: str, hint: str = "") -> None:
         via = "".join(f", called from {f}:{n}" for f, n in at.called_from)
@@ -100,26 +103,29 @@ class _Reader:
             elif element.tag == "joint":
                 if (joint := self.joint(element)) is not None:
                     joints.append(joint)
-            else:
-                self.skip(element, ("link", "joint"), SKIPPED_IN_ROBOT, "<robot>")
-        return Description(name, root.file, root.line, links, joints, self.findings)
+                else:
+                    self.unread.add(element.attributes.get("name", ""))
+            elif self.skip(element, ("link", "joint"), SKIPPED_IN_ROBOT, "<robot>"):
+                self.unread.add(element.attributes.get("name", ""))
+        return Description(name, root.file, root.line, links, joints, self.findings, self.unread)
 
-    def skip(self, element: Element, known: tuple[str, ...], harmless: tuple[str, ...], where: str) -> None:
-        """Pass over what does not matter; refuse what is most likely a misspelt name of something that does."""
+    def skip(self, element: Element, known: tuple[str, ...], harmless: tuple[str, ...], where: str) -> bool:
+        """Pass over what does not matter; refuse (True) what is most likely a misspelt name of something that does."""
         tag = element.tag
         if tag in harmless:
-            return
+            return False
         if tag.startswith("xacro:"):
             hint = "rename the file to .urdf.xacro, or expand it first"
             self.say("warning", "urdf-xacro-left", element, f"<{tag}> is not expanded and adds nothing here", hint)
-            return
+            return False
         if ":" in tag:
-            return
+            return False
         near = nearest(tag, known)
         if near:
             self.error("urdf-element-unknown", element, f"<{tag}> in {where} is not an element of URDF", f"did you mean <{near}>?")
         else:
             self.say("info", "urdf-element-skipped", element, f"<{tag}> in {where} is not an element of URDF; skipped")
+        return near is not None
 
     def name_of(self, element: Element) -> str | None:
         name = element.attributes.get("name", "")

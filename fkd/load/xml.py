@@ -7,6 +7,7 @@ megabytes out of a hundred bytes.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
@@ -16,12 +17,15 @@ from fkd.errors import BundleRefused
 MAX_ELEMENTS = 500_000
 MAX_DEPTH = 200
 MAX_ATTRIBUTES = 200
-MAX_VALUE = 1 << 20  # characters in one attribute or one run of text
+MAX_VALUE = 1 << 20  # characters in one attribute, bytes of UTF-8 in one run of text
+
+# A common misspelling that other readers take; expat would take it for an encoding of 8 bits a character.
+UTF8 = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml\s[^>]*\bencoding\s*=\s*["']utf_?8["']""", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class Text:
-    """A run of character data."""
+    """A run of character data, whole; `line` is where it ends."""
 
     value: str
     line: int
@@ -58,9 +62,9 @@ def parse_xml(data: bytes, file: str) -> Element:
     Raises BundleRefused (`xml-malformed`, `xml-doctype`, `xml-too-big`) with file and line.
     Source: XML 1.0, sections 2.8 (document type) and 4.3.3 (encodings).
     """
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate("UTF-8" if UTF8.match(data) else None)
     parser.ordered_attributes = True
-    parser.buffer_text = True
+    parser.buffer_text, parser.buffer_size = True, MAX_VALUE  # a run comes in one piece, unless it is longer
     root: list[Element] = []
     stack: list[Element] = []
     count = 0
@@ -92,10 +96,10 @@ def parse_xml(data: bytes, file: str) -> Element:
         stack.pop()
 
     def text(value: str) -> None:
-        if len(value) > MAX_VALUE:
-            raise refuse("xml-too-big", f"a text is longer than {MAX_VALUE} characters")
-        if stack:
-            stack[-1].children.append(Text(value, parser.CurrentLineNumber))
+        children = stack[-1].children
+        if len(value) > MAX_VALUE or (children and isinstance(children[-1], Text)):
+            raise refuse("xml-too-big", f"a text is longer than {MAX_VALUE} bytes")
+        children.append(Text(value, parser.CurrentLineNumber))
 
     def comment(value: str) -> None:
         if stack:
