@@ -12,22 +12,9 @@ from fkd.kernel.motion import Tree, forward
 from fkd.kernel.pose import matrix
 from fkd.kernel.program import Program, record
 from fkd.kernel.scalar import Ref
-from fkd.model import Joint
+from fkd.model import Joint, Limits
 from fkd.robot import Robot
 
-CONVENTIONS = (
-    "Lengths in metre, angles in radian.",
-    "q      {dof} values, the independent joints in this order:",
-    "T      16 values, row-major: T_base_tip, which takes coordinates in the tip's frame into the base's;",
-    "       the last row is 0 0 0 1.",
-    "J      6 x {dof} values, row-major: linear (rows 0 to 2), then angular velocity (rows 3 to 5) of the tip per unit of",
-    "       each value of q, in the axes of the base, reference point at the tip. Followers are in their source's column.",
-    "",
-    "Every function may be called from several threads and from interrupts; it has no state and allocates nothing.",
-    "All of q is read before anything is written: outputs may overlap q, but not each other. No alignment is needed",
-    "beyond that of {real}. What depends on a value that is not finite, or on a quaternion of norm zero, comes out as",
-    "NaN or infinity; nothing is checked, limits neither. Do not compile with -ffast-math, which drops this promise.",
-)
 MEANING = {"planar": ("x, m", "y, m", "theta, rad"), "floating": ("x, m", "y, m", "z, m", "qx", "qy", "qz", "qw")}
 
 
@@ -57,7 +44,8 @@ def export_c(
         *_conventions(robot, real),
     ]
     functions = _functions(robot, chosen, named=bool(links))
-    macros: list[tuple[str, int | str]] = [("DOF", model.dof), ("LINKS", len(model.links)), ("DIGEST", model.digest)]
+    macros: list[tuple[str, int | str]]
+    macros = [("DOF", model.dof), ("LINKS", len(model.links)), ("DIGEST", model.digest)]
     try:
         header, source = emit_c(name, functions, _tables(robot), macros, comment, real)
     except ValueError as e:
@@ -66,13 +54,22 @@ def export_c(
 
 
 def _conventions(robot: Robot, real: str) -> list[str]:
-    lines = [line.format(dof=robot.dof, real=real) for line in CONVENTIONS]
-    at = 2
-    for joint in robot.model.independent:
-        for k in range(joint.width):
-            lines.insert(at, f"         q[{joint.index + k}]  {joint.name}: {_meaning(joint, k)}")
-            at += 1
-    return lines
+    values = [(j.index + k, j, k) for j in robot.model.independent for k in range(j.width)]
+    return [
+        "Lengths in metre, angles in radian.",
+        f"q      {robot.dof} values, the independent joints in this order:",
+        *(f"         q[{place}]  {joint.name}: {_meaning(joint, k)}" for place, joint, k in values),
+        "T      16 values, row-major: T_base_link, which takes coordinates in the link's frame into the base's;",
+        "       the last row is 0 0 0 1.",
+        f"J      6 x {robot.dof} values, row-major: linear (rows 0 to 2), then angular velocity (rows 3 to 5) of the",
+        "       link per unit of each value of q, in the axes of the base, reference point at the link's origin.",
+        "       Followers (mimic) are in their source's column.",
+        "",
+        "Functions may be called from several threads and from interrupts: they have no state and allocate nothing.",
+        "All of q is read before anything is written: outputs may overlap q, but not each other. No alignment is",
+        f"needed beyond that of {real}. Nothing is checked, limits neither: what depends on a value that is not finite,",
+        "or on a quaternion of norm zero, comes out as NaN or infinity, unless -ffast-math lets the compiler forget it.",
+    ]
 
 
 def _meaning(joint: Joint, k: int) -> str:
@@ -86,14 +83,13 @@ def _functions(robot: Robot, links: tuple[str, ...], named: bool) -> list[CFunct
     tree, start = robot._tree, robot._place[base]
     functions = []
     for link, place, ending in zip(links, places, _endings(links) if named else [""], strict=True):
-        functions.append(
-            CFunction(f"pose{ending}", _poses(tree, [place], start), ("T",), [f"q -> T, the pose of {link} in {base}."])
-        )
+        about = [f"q -> T, the pose of {link} in {base}."]
+        functions.append(CFunction(f"pose{ending}", _poses(tree, [place], start), ("T",), about))
         if robot.dof:  # else J has no columns
             about = [f"q -> T, the pose of {link} in {base}, and J, its Jacobian there."]
             functions.append(CFunction(f"jacobian{ending}", _jacobian(tree, place, start), ("T", "J"), about))
-    if len(links) > 1:
-        about = [f"q -> {len(links)} poses in {base} of 16 values each, one after the other, in less than one by one:", *links]
+    if len(links) > 1:  # together they share terms
+        about = [f"q -> T, {len(links)} poses in {base}, of 16 values each:", *links]
         functions.append(CFunction("poses", _poses(tree, places, start), ("T",), about))
     return functions
 
@@ -109,7 +105,10 @@ def _endings(links: Sequence[str]) -> list[str]:
 
 
 def _poses(tree: Tree, links: Sequence[int], base: int) -> Program:
-    return record(tree.width, lambda q: [[x for T in forward(tree, q, links, base) for x in matrix(T)]])  # type: ignore[arg-type]
+    def computation(q: Sequence[Ref]) -> list[list[Ref]]:
+        return [[x for T in forward(tree, q, links, base) for x in matrix(T)]]  # type: ignore[arg-type]
+
+    return record(tree.width, computation)
 
 
 def _jacobian(tree: Tree, link: int, base: int) -> Program:
@@ -122,15 +121,17 @@ def _jacobian(tree: Tree, link: int, base: int) -> Program:
 
 def _tables(robot: Robot) -> list[CTable]:
     model = robot.model
-    limits = [j.limits for j in model.independent for _ in range(j.width)]
-    bounds = {
-        "lower": ("The lowest value of each of q, rad or m.", [-inf if x is None or x.lower is None else x.lower for x in limits]),
-        "upper": ("The highest value of each of q, rad or m.", [inf if x is None or x.upper is None else x.upper for x in limits]),
-        "velocity": ("The highest speed, rad/s or m/s.", [inf if x is None or x.velocity is None else x.velocity for x in limits]),
-        "effort": ("The highest effort, N m or N.", [inf if x is None or x.effort is None else x.effort for x in limits]),
-    }
+    limits = [j.limits or Limits(None, None) for j in model.independent for _ in range(j.width)]
     return [
         CTable("joint_names", model.q_names, "For each value of q, the joint that it moves."),
         CTable("link_names", model.links, "All links, in the order of the description."),
-        *(CTable(name, values, f"{doc} Infinite where the description sets none.") for name, (doc, values) in bounds.items()),
+        _bounds("lower", "lowest value, rad or m", [x.lower for x in limits], -inf),
+        _bounds("upper", "highest value, rad or m", [x.upper for x in limits], inf),
+        _bounds("velocity", "highest speed, rad/s or m/s", [x.velocity for x in limits], inf),
+        _bounds("effort", "highest effort, N m or N", [x.effort for x in limits], inf),
     ]
+
+
+def _bounds(name: str, meaning: str, values: Sequence[float | None], otherwise: float) -> CTable:
+    doc = f"For each value of q, its {meaning}; infinite where the description sets none."
+    return CTable(name, [otherwise if x is None else x for x in values], doc)

@@ -164,7 +164,7 @@ class _Reader:
         for k, row in enumerate(found["rows"], 1):
             if not isinstance(row, dict):
                 raise self.refuse("shape", f"row {k} is not a table of {', '.join(COLUMNS)}")
-            names = [ALIASES.get(name, name) for name in row]
+            names = [ALIASES.get(str(name), str(name)) for name in row]
             self.columns(names, 0)
             rows.append((0, dict(zip(names, row.values(), strict=True))))
         return found, rows
