@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,12 +21,29 @@ __all__ = ["FkdError", "Robot", "load"]
 
 def __getattr__(name: str) -> Any:
     """Import on first use: fkctl's short commands must not pay for kernels they do not run."""
-    if name in ("Robot", "load"):
-        from fkd import robot
+    if name == "Robot":
+        from fkd.robot import Robot
 
-        return getattr(robot, name)
+        return Robot
     if name == "FkdError":
         from fkd.errors import FkdError
 
         return FkdError
     raise AttributeError(f"module 'fkd' has no attribute {name!r}")
+
+
+class _Package(ModuleType):
+    """The package itself, whose `load` is the function, although importing `fkd.load` would put that package here."""
+
+    @property
+    def load(self) -> Any:
+        from fkd.robot import load
+
+        return load
+
+    @load.setter
+    def load(self, _package: ModuleType) -> None:
+        """What the import system does; `from fkd.load import ...` finds the package all the same."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -83,7 +83,7 @@ def _if_changed(a: Any, b: Any) -> tuple[Any, Any] | None:
 
 
 def _moved(old: Robot, new: Robot, links: list[str], samples: int, random: Random) -> list[Moved]:
-    worst = {link: (0.0, 0.0) for link in links}
+    worst = dict.fromkeys(links, (0.0, 0.0))
     for k in range(samples if links else 0):
         drawn = {j.name: draw(j, random) if k else list(NEUTRAL[j.width]) for j in old.model.independent}
         poses = [robot.poses(_values(robot, drawn), links, robot.model.root) for robot in (old, new)]

@@ -57,10 +57,7 @@ def read_matrix(value: Sequence[Any], path: str) -> Matrix:
 
 
 def read_parts(xyz: Sequence[float] | None, quaternion: Sequence[float] | None, rpy: Sequence[float] | None, path: str) -> Matrix:
-    """xyz (default 0) with quaternion or rpy (default none: no rotation) -> 16 numbers."""
-    if quaternion is not None and rpy is not None:
-        raise InvalidParams(f"{path}: give quaternion or rpy, not both", reason="pose-form", path=path, expected="quaternion or rpy",
-                            got="both")
+    """xyz (default 0) with quaternion or rpy (default: no rotation), or both if they agree -> 16 numbers."""
     position = _count(xyz if xyz is not None else (0.0, 0.0, 0.0), 3, f"{path}.xyz")
     if quaternion is not None:
         q = _count(quaternion, 4, f"{path}.quaternion")
@@ -69,6 +66,12 @@ def read_parts(xyz: Sequence[float] | None, quaternion: Sequence[float] | None, 
             raise InvalidParams(f"{path}.quaternion has the norm {norm:.6g}; expected a unit quaternion [x, y, z, w]",
                                 reason="quaternion-norm", path=f"{path}.quaternion", expected="norm 1", got=list(q))
         rotation = k.rotation_from_quaternion(q)
+        if rpy is not None:  # as fkd itself writes poses; the two must then agree
+            other = k.rotation_from_rpy(_count(rpy, 3, f"{path}.rpy"))
+            off = max(abs(a - b) for a, b in zip(rotation, other, strict=True))
+            if not off <= k.ROTATION_TOLERANCE:
+                raise InvalidParams(f"{path}: quaternion and rpy are different rotations, {off:.3g} apart; give one of them",
+                                    reason="pose-form", path=path, expected="quaternion or rpy, or both alike", got=off)
     else:
         rotation = k.rotation_from_rpy(_count(rpy if rpy is not None else (0.0, 0.0, 0.0), 3, f"{path}.rpy"))
     return k.matrix(k.frame(position, rotation))

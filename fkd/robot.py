@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from math import isfinite, pi
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,7 @@ JointValues = Mapping[str, float | Sequence[float]]
 KEPT_KERNELS = 64  # compiled (base, links) pairs; each takes some 50 kB for a six-axis arm
 # How far a follower's given value may be from what its source says (rad or m): a joint state that went through text.
 FOLLOWER_TOLERANCE = 1e-6
+SQUARES = (1e-290, 1e300)  # of a quaternion's norm: beyond, squares lose their digits, and a kernel would give NaN or worse
 NEUTRAL = {1: (0.0,), 3: (0.0, 0.0, 0.0), 7: (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)}
 
 
@@ -39,6 +42,7 @@ class Robot:
         self.findings = tuple(findings)
         self._place = {link: k for k, link in enumerate(model.links)}
         self._tree = _tree(model, self._place)
+        self._quaternions = tuple(j.index + 3 for j in model.independent if j.type == "floating")
         self._kernels: OrderedDict[tuple[str, tuple[str, ...]], Kernel] = OrderedDict()
         # The default tip's kernel: q -> 16 numbers. Compiled here, so that the first caller does not wait for it.
         self.tip_kernel: Kernel = self._no_tip if model.tip is None else self.kernel((model.tip,), model.base)
@@ -95,6 +99,8 @@ class Robot:
 
         Raises InvalidParams for a wrong count or a pose beyond the range of a double; ModelError without a tip.
         """
+        if self._quaternions:
+            self._check_quaternions(q, "$.params")
         try:
             T: list[float] = self.tip_kernel(q)
         except (ValueError, ZeroDivisionError, OverflowError):
@@ -107,6 +113,8 @@ class Robot:
         self, q: Sequence[float], links: Sequence[str], base: str | None = None, tool: Sequence[float] | None = None
     ) -> dict[str, list[float]]:
         """T_base_link (16 numbers) for each link; `tool` (12 or 16 numbers, T_link_tool) is appended to each."""
+        if self._quaternions:
+            self._check_quaternions(q, "$.params.q")
         try:
             found = self.kernel(tuple(links), self.model.base if base is None else base)(q)
         except (ValueError, ZeroDivisionError, OverflowError):
@@ -131,7 +139,8 @@ class Robot:
             while len(self._kernels) > KEPT_KERNELS:
                 self._kernels.popitem(last=False)
         else:
-            self._kernels.move_to_end(key)
+            with suppress(KeyError):  # another thread's kernels may have pushed it out meanwhile
+                self._kernels.move_to_end(key)
         return kernel
 
     def reference(self, q: Sequence[float], links: Sequence[str], base: str | None = None) -> dict[str, list[float]]:
@@ -153,7 +162,14 @@ class Robot:
         if isinstance(q, Mapping):
             values = self._named(q, degrees, missing, path)
         else:
-            values = [self._number(v, f"{path}[{i}]") for i, v in enumerate(q)]
+            try:
+                given = None if isinstance(q, (str, bytes, bytearray, Set)) else list(q)
+            except TypeError:
+                given = None
+            if given is None:
+                raise InvalidParams(f"{path}: expected {self.dof} numbers or {{joint: value}}, got {_kind(q)}", reason="q-type",
+                                    path=path, expected=f"{self.dof} numbers, or an object", got=_kind(q))
+            values = [self._number(v, f"{path}[{i}]") for i, v in enumerate(given)]
             if len(values) != self.dof:
                 raise self._count(len(values), path)
             if degrees:
@@ -169,10 +185,10 @@ class Robot:
         values: list[float | None] = [None] * self.dof
         followers: list[tuple[Joint, float]] = []
         for name, given in q.items():
-            where = f"{path}.{cut(name)}"
+            where = f"{path}.{cut(str(name))}"
             joint = by_name.get(name)
             if joint is None:
-                raise self._unknown_joint(name, where)
+                raise self._unknown_joint(str(name), where)
             if WIDTH[joint.type] == 0:
                 raise InvalidParams(f"joint `{name}` is fixed and takes no value", reason="joint-fixed", path=where, expected="no value", got=_kind(given))
             taken = self._values(joint, given, where)
@@ -210,7 +226,7 @@ class Robot:
         width = WIDTH[joint.type]
         if width == 1:
             return [self._number(given, where)]
-        if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != width:
+        if isinstance(given, (str, bytes, bytearray, Set, Mapping)) or not hasattr(given, "__len__") or len(given) != width:
             meaning = "x, y, theta" if width == 3 else "x, y, z, qx, qy, qz, qw"
             raise InvalidParams(
                 f"joint `{joint.name}` is {joint.type} and takes a list of {width} numbers ({meaning})",
@@ -220,12 +236,12 @@ class Robot:
 
     @staticmethod
     def _number(value: Any, where: str) -> float:
-        if isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool)) or hasattr(value, "__float__"):
+        if isinstance(value, Real) and not isinstance(value, bool):  # numpy's bool is no Real
             try:
                 number = float(value)
-            except (OverflowError, TypeError, ValueError):
-                number = float("nan")
-            if isfinite(number) and not isinstance(value, bool):
+            except OverflowError:
+                number = float("inf")
+            if isfinite(number):
                 return number
         raise InvalidParams(f"{where}: expected a finite number, got {_kind(value)}", reason="not-a-number", path=where,
                             expected="a finite number", got=_kind(value))
@@ -260,16 +276,16 @@ class Robot:
         """What was wrong with a q that a kernel could not take."""
         if len(q) != self.dof:
             return self._count(len(q), path)
-        for j in self.model.independent:
-            if j.type == "floating":
-                norm2 = sum(v * v for v in q[j.index + 3 : j.index + 7])
-                if norm2 == 0.0 or not isfinite(norm2):
-                    return InvalidParams(
-                        f"the quaternion of floating joint `{j.name}` has no usable norm", reason="quaternion-norm",
-                        path=f"{path}[{j.index + 3}]", expected="a quaternion qx, qy, qz, qw of non-zero norm",
-                        got=list(q[j.index + 3 : j.index + 7]),
-                    )
         return self._overflow(path)
+
+    def _check_quaternions(self, q: Sequence[float], path: str) -> None:
+        for place in self._quaternions:
+            x = q[place : place + 4]
+            if len(x) == 4 and not SQUARES[0] < sum(v * v for v in x) < SQUARES[1]:
+                raise InvalidParams(
+                    f"the quaternion of floating joint `{self.model.q_names[place]}` has no usable norm", reason="quaternion-norm",
+                    path=f"{path}[{place}]", expected="a quaternion qx, qy, qz, qw of non-zero norm", got=list(x),
+                )
 
     def _finite(self, T: Sequence[float]) -> None:
         if not all(map(isfinite, T)):
@@ -297,7 +313,9 @@ def _kind(value: Any) -> str:
         return "an object"
     if isinstance(value, float):
         return repr(value)
-    if hasattr(value, "__len__"):
+    if isinstance(value, int):
+        return f"`{value}`" if abs(value) < 1e18 else "an integer beyond the range of a double"
+    with suppress(TypeError):
         return f"an array of {len(value)}"
     return f"`{str(value)[:40]}`"
 

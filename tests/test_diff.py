@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+
 from fkd.diff import compare
 from fkd.load import model_of
 from fkd.load.settings import Settings

@@ -12,8 +12,9 @@ from typing import Any, Self, Unpack, cast
 
 from fkclient import messages
 from fkclient.address import FIRST_PAUSE, LONGEST_PAUSE, connect, log_ignored, socket_path, timeout_seconds
+from fkclient.arguments import q_bytes
 from fkclient.errors import ConnectionLost, FkError, Timeout
-from fkclient.messages import Call
+from fkclient.messages import FK, Call
 from fkclient.options import DecomposeOptions, DhOptions, FkOptions, IkOptions, JacobianOptions
 from fkclient.replies import MAX_REPLY, Lines, Reply, envelope
 
@@ -44,7 +45,9 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's own is no subclass of it
 
-    def ask(self, call: Call, ident: int, deadline: float, timeout: float) -> asyncio.Future[Reply[Any]]:
+    def ask(
+        self, call: Call, params: bytes, ident: int, deadline: float, timeout: float
+    ) -> asyncio.Future[Reply[Any]]:
         """Send one call; the future gets its reply, or Timeout, or why the connection ended."""
         if self.ended is not None:
             raise copy.copy(self.ended)
@@ -52,7 +55,7 @@ class _Connection(asyncio.Protocol):
         future = self.loop.create_future()
         timer = self.loop.call_at(deadline, self._expire, ident, self._replies, timeout)
         self._pending[ident] = call, future, timer
-        self._transport.write(call.request(ident))
+        self._transport.write(call.request(ident, params))
         return future
 
     def _expire(self, ident: int, replies: int, timeout: float) -> None:
@@ -142,6 +145,8 @@ class AsyncClient:
 
     async def fk(self, q: Any, **options: Unpack[FkOptions]) -> Any:
         """As `Client.fk`."""
+        if type(q) is list and not options:
+            return await self._ask(FK, q_bytes(q))
         return await self._ask(messages.fk(q, options))
 
     async def fk_batch(self, q: Any, **options: Unpack[FkOptions]) -> Any:
@@ -213,15 +218,15 @@ class AsyncClient:
         result: dict[str, Any] = await self._ask(call)
         return result
 
-    async def _ask(self, call: Call) -> Any:
+    async def _ask(self, call: Call, params: bytes = b"") -> Any:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._enter(loop)
         deadline = loop.time() + self.timeout
         try:
-            reply = await self._attempt(call, deadline)
+            reply = await self._attempt(call, params, deadline)
         except ConnectionLost:
-            reply = await self._attempt(call, deadline)
+            reply = await self._attempt(call, params, deadline)
         return call.answer(reply)
 
     def _enter(self, loop: asyncio.AbstractEventLoop | None) -> None:
@@ -230,11 +235,11 @@ class AsyncClient:
         self._connection = None
         self._opening: asyncio.Task[_Connection] | None = None
 
-    async def _attempt(self, call: Call, deadline: float) -> Reply[Any]:
+    async def _attempt(self, call: Call, params: bytes, deadline: float) -> Reply[Any]:
         connection = self._connection
         if connection is None or connection.ended is not None:
             connection = await self._connected(deadline)
-        return await connection.ask(call, next(self._ids), deadline, self.timeout)
+        return await connection.ask(call, params, next(self._ids), deadline, self.timeout)
 
     async def _connected(self, deadline: float) -> _Connection:
         """A connection, opened by one task for all calls that wait for it."""
@@ -268,7 +273,7 @@ class AsyncClient:
             await loop.create_unix_connection(lambda: connection, sock=sock)
             if self._digest is not None:
                 pin = messages.pin(self._digest)
-                pin.answer(await connection.ask(pin, next(self._ids), deadline, self.timeout))
+                pin.answer(await connection.ask(pin, b"", next(self._ids), deadline, self.timeout))
         except BaseException:
             connection.end(FkError("the connection was not completed"))
             raise

@@ -14,8 +14,9 @@ from typing import Any, Self, Unpack
 
 from fkclient import messages
 from fkclient.address import FIRST_PAUSE, LONGEST_PAUSE, connect, log_ignored, socket_path, timeout_seconds
+from fkclient.arguments import q_bytes
 from fkclient.errors import ConnectionLost, Timeout
-from fkclient.messages import Call
+from fkclient.messages import FK, Call
 from fkclient.options import DecomposeOptions, DhOptions, FkOptions, IkOptions, JacobianOptions
 from fkclient.replies import MAX_REPLY, Lines, Reply, envelope
 
@@ -78,6 +79,8 @@ class Client:
         alone for one link given by its name, or with `stamp` the wire's whole result.
         A NumPy array as q: (4, 4) arrays in place of lists, and one such array alone if no links are named.
         """
+        if type(q) is list and not options:
+            return self._ask(FK, q_bytes(q))
         return self._ask(messages.fk(q, options))
 
     def fk_batch(self, q: Any, **options: Unpack[FkOptions]) -> Any:
@@ -157,7 +160,7 @@ class Client:
         result: dict[str, Any] = self._ask(call)
         return result
 
-    def _ask(self, call: Call) -> Any:
+    def _ask(self, call: Call, params: bytes = b"") -> Any:
         deadline = monotonic() + self.timeout
         if not self._lock.acquire(False):
             self._wait_for_turn(deadline)
@@ -165,16 +168,18 @@ class Client:
             try:
                 if self._socket is None:
                     self._connect(deadline)
-                reply = self._exchange(call, deadline)
+                reply = self._exchange(call, params, deadline)
             except ConnectionLost:
                 self._drop()
                 self._connect(deadline)
-                reply = self._exchange(call, deadline)
+                reply = self._exchange(call, params, deadline)
         except BaseException:  # KeyboardInterrupt too: what this connection still owes must not meet the next call
             self._drop()
             raise
         finally:
             self._lock.release()
+        if reply.error is None and call.read is None and reply.result:
+            return reply.result  # as `answer` would
         return call.answer(reply)
 
     def _wait_for_turn(self, deadline: float) -> None:
@@ -197,27 +202,38 @@ class Client:
         self._readable.register(sock, select.POLLIN)
         if self._digest is not None:
             pin = messages.pin(self._digest)
-            pin.answer(self._exchange(pin, deadline))
+            pin.answer(self._exchange(pin, b"", deadline))
 
-    def _exchange(self, call: Call, deadline: float) -> Reply[Any]:
-        assert self._socket is not None
+    def _exchange(self, call: Call, params: bytes, deadline: float) -> Reply[Any]:
+        sock = self._socket
+        assert sock is not None
         ident = next(self._ids)
-        data = call.request(ident)
+        data = call.request(ident, params)
         try:
-            sent = self._socket.send(data, _NO_SIGNAL)
+            sent = sock.send(data, _NO_SIGNAL)
         except OSError:
             sent = 0
         if sent != len(data):
-            self._send(memoryview(data)[sent:], deadline)
-        data = self._receive(deadline)
-        if not self._lines.size and data.endswith(b"\n"):
-            try:  # nearly always it is one whole reply, and the one awaited: then this is all
-                reply = call.decoder.decode(data)
-                if reply.id == ident:
-                    return reply
-            except (ValueError, RecursionError):
-                pass  # the end of a longer reply, several in one piece, or a bad one: the loop finds out which
+            self._send(sock, memoryview(data)[sent:], deadline)
         while True:
+            left = deadline - monotonic()
+            if left <= 0 or not self._readable.poll(left * 1000):
+                raise Timeout(f"no reply from the daemon at {self.path} within {self.timeout:g} s")
+            try:
+                data = sock.recv(_CHUNK)
+            except BlockingIOError:
+                continue
+            except OSError as e:
+                raise ConnectionLost(f"the connection to {self.path} was lost: {e}") from e
+            if not data:
+                raise ConnectionLost(f"the daemon at {self.path} closed the connection before its reply was complete")
+            if not self._lines.size and data.endswith(b"\n"):
+                try:  # nearly always it is one whole reply, and the one awaited: then this is all
+                    reply = call.decoder.decode(data)
+                    if reply.id == ident:
+                        return reply
+                except (ValueError, RecursionError):
+                    pass  # several in one piece, or a bad one: look which
             for line in self._lines.feed(data):
                 found = envelope(line)
                 if found.id == ident:
@@ -225,40 +241,22 @@ class Client:
                 if found.id is None:
                     raise found.unaddressed()
                 log_ignored(self.path, found.id)
-            data = self._receive(deadline)
 
-    def _send(self, rest: memoryview, deadline: float) -> None:
-        assert self._socket is not None
+    def _send(self, sock: socket.socket, rest: memoryview, deadline: float) -> None:
         writable = select.poll()
-        writable.register(self._socket, select.POLLOUT)
+        writable.register(sock, select.POLLOUT)
         while rest:
             left = deadline - monotonic()
             if left <= 0 or not writable.poll(left * 1000):
                 raise Timeout(f"the daemon at {self.path} did not read the request within {self.timeout:g} s")
             try:
-                rest = rest[self._socket.send(rest, _NO_SIGNAL) :]
+                rest = rest[sock.send(rest, _NO_SIGNAL) :]
             except BlockingIOError:
                 continue
             except BrokenPipeError:
                 return  # the daemon may have said why before it closed; if not, reading finds the end
             except OSError as e:
                 raise ConnectionLost(f"the connection to {self.path} was lost: {e}") from e
-
-    def _receive(self, deadline: float) -> bytes:
-        assert self._socket is not None
-        while True:
-            left = deadline - monotonic()
-            if left <= 0 or not self._readable.poll(left * 1000):
-                raise Timeout(f"no reply from the daemon at {self.path} within {self.timeout:g} s")
-            try:
-                data = self._socket.recv(_CHUNK)
-            except BlockingIOError:
-                continue
-            except OSError as e:
-                raise ConnectionLost(f"the connection to {self.path} was lost: {e}") from e
-            if data:
-                return data
-            raise ConnectionLost(f"the daemon at {self.path} closed the connection before its reply was complete")
 
     def _drop(self) -> None:
         sock, self._socket = self._socket, None

@@ -66,7 +66,7 @@ def _bare(expression: str) -> str:
 
 def compile_python(program: Program, label: str = "kernel") -> Callable[[Sequence[float]], Any]:
     """The function itself, named `label` in tracebacks and profiles."""
-    names: dict[str, Any] = {"sin": math.sin, "cos": math.cos}
+    names: dict[str, Any] = {"sin": math.sin, "cos": math.cos, "inf": math.inf, "nan": math.nan}
     code = compile(source(program), f"<fkd {label}>", "exec")
     exec(code, names)  # noqa: S102 (our own text: operators, numbers and generated names only)
     function: Callable[[Sequence[float]], Any] = names["kernel"]

@@ -1,6 +1,6 @@
 """What one expansion may use, and the refusal that ends it. A hostile text meets a limit; a real one none.
 
-The largest public description (PR2) takes a sixteenth of the steps and a fortieth of the memory allowed here.
+The largest public description (PR2) takes a tenth of the steps and a fifteenth of the memory allowed here.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Budget:
     at the same point.
     """
 
-    steps: int = 400_000
+    steps: int = 300_000
     memory: int = 64 << 20
-    seconds: float = 1.5
+    seconds: float = 1.0
     _look: int = field(default=0, init=False)
     _deadline: float = field(default=0.0, init=False)
 

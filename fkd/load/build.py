@@ -60,7 +60,7 @@ def build_model(description: Description, choices: Choices, *, digest: str, trus
     carried = {j.child for j in joints}
     root = next(name for name in links if name not in carried)
     tip, ties = default_tip(joints, root)
-    tip, base = _known(choices.tip, links, "tip", source) or tip, _known(choices.base, links, "base", source) or root
+    tip, base = _known(choices.tip, links, by_name, "tip", source) or tip, _known(choices.base, links, by_name, "base", source) or root
     return Model(
         name=description.name, root=root, links=links, joints=joints,
         independent=tuple(by_name[j.name] for j in independent), tip=tip, base=base, tip_candidates=ties,
@@ -121,8 +121,9 @@ def _drive(joint: Joint, joints: Mapping[str, Joint], index: Mapping[str, int]) 
     return replace(joint, index=index[name], ratio=ratio, bias=bias)
 
 
-def _known(name: str | None, links: Sequence[str], what: str, source: str) -> str | None:
+def _known(name: str | None, links: Sequence[str], joints: Mapping[str, Joint], what: str, source: str) -> str | None:
     if name is not None and name not in links:
-        raise BundleRefused(f"{source}: the {what} `{name}` is not a link{did_you_mean(name, links)}",
+        hint = f"; it is a joint, whose child link is `{joints[name].child}`" if name in joints else did_you_mean(name, links)
+        raise BundleRefused(f"{source}: the {what} `{name}` is not a link{hint}",
                             reason=f"settings-{what}", member=source)
     return name

@@ -125,18 +125,18 @@ class _Checker:
                     hint = f"did you mean `{near}`?" if near else f'add <link name="{name}"/>'
                     self.about("error", "urdf-link-unknown", joint, f"has the {end} link `{name}`, which is not defined", hint, end)
                     sound = False
-            if (other := carrier.setdefault(joint.child, joint)) is not joint:
+            if joint.parent == joint.child:
+                self.about("error", "urdf-ring", joint, f"makes link `{joint.child}` its own parent", part="child")
+                sound = False
+            elif (other := carrier.setdefault(joint.child, joint)) is not joint:
                 message = f"and joint `{other.name}` ({other.file}:{other.line}) both carry link `{joint.child}`; a link has one parent"
                 self.about("error", "urdf-two-parents", joint, message, part="child")
                 sound = False
         order = {name: k for k, name in enumerate(carrier)}
         for ring in rings({child: joint.parent for child, joint in carrier.items()}):
             joint = carrier[max(ring, key=order.__getitem__)]
-            if len(ring) == 1:
-                self.about("error", "urdf-ring", joint, f"makes link `{joint.child}` its own parent", part="child")
-            else:
-                hint = "a robot is a tree; cut the ring"
-                self.about("error", "urdf-ring", joint, f"closes a ring of links: {path(ring[::-1])}", hint, "child")
+            hint = "a robot is a tree; cut the ring"
+            self.about("error", "urdf-ring", joint, f"closes a ring of links: {path(ring[::-1])}", hint, "child")
         # Every link that no ring holds up hangs from a root. Where joints are in doubt, so are the roots.
         roots = [name for name in links if name not in carrier]
         if sound and len(roots) > 1:

@@ -69,7 +69,8 @@ class _Expander(Host):
         self.budget.start()
         entry = self.documents[0]
         source = self.parse(self.tree.existing(f"/{entry}", entry))
-        if not entry.endswith(".xacro") and not _is_xacro(source):
+        # A .urdf that still holds calls of macros is a URDF all the same: its reader says that they add nothing.
+        if entry.endswith(".urdf") or not (entry.endswith(".xacro") or _is_xacro(source)):
             return Expansion(source, tuple(self.tree.used), ())
         self.look_over(source)
         scope = Scope(self, None, None)

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fkd.errors import BundleRefused
 from fkd.load import model_of
 from fkd.load.dhread import Stated, read_table
@@ -17,8 +20,6 @@ from fkd.load.urdf import read_urdf
 from fkd.load.write import write_urdf
 from fkd.load.xml import parse_xml
 from fkd.robot import Robot
-from hypothesis import given
-from hypothesis import strategies as st
 
 ALL = Stated("standard", "m", "rad")
 ANGLE = {"rad": 1.0, "deg": math.pi / 180}

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fkd.load import model_of
 from fkd.load.build import Choices, build_model
 from fkd.load.check import check_description, refuse_errors
@@ -14,8 +17,6 @@ from fkd.load.write import write_urdf
 from fkd.load.xml import parse_xml
 from fkd.model import Model
 from fkd.robot import Robot
-from hypothesis import given
-from hypothesis import strategies as st
 
 TEXT = """<robot name="a &amp; &quot;b&quot;"><link name="r&lt;t"/><link name="x"/><link name="y"/><link name="z"/><link name="w"/><link name="v"/>
 <joint name="one" type="revolute"><parent link="r&lt;t"/><child link="x"/><origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="{axis}"/><limit lower="-1.5" upper="2" velocity="3"/></joint>
