@@ -144,7 +144,7 @@ def test_parts_of_a_tool_that_are_left_out_move_nothing(tool: Any, pose: list[fl
         ({"quaternion": [0, 0, 0, 2]}, "$.params.tool.quaternion"),
         ({"quaternion": [0, 0, 0, 0]}, "$.params.tool.quaternion"),
         ({"quaternion": [1, 0, 0]}, "$.params.tool.quaternion"),
-        ({"quaternion": [0, 0, 0, 1], "rpy": [0, 0, 0]}, "$.params.tool"),
+        ({"quaternion": [0, 0, 0, 1], "rpy": [0, 0, 1e-3]}, "$.params.tool"),
         ({"matrix": IDENTITY, "xyz": [0, 0, 0]}, "$.params.tool"),
         ({"position": {"x": 0, "y": 0, "z": 0}}, "$.params.tool"),
         ({"position": {"x": 0, "y": 0, "z": 0}, "rpy": [0, 0, 0]}, "$.params.tool"),
@@ -180,7 +180,7 @@ def test_the_three_formats_say_the_same_pose(q: list[float]) -> None:
     assert list(ros["position"]) == ["x", "y", "z"]
     assert list(ros["orientation"].values()) == pose["quaternion"]
     assert list(ros["orientation"]) == ["x", "y", "z", "w"]
-    for form in ({"xyz": pose["xyz"], "quaternion": pose["quaternion"]}, {"xyz": pose["xyz"], "rpy": pose["rpy"]}, ros):
+    for form in (pose, {"xyz": pose["xyz"], "quaternion": pose["quaternion"]}, {"xyz": pose["xyz"], "rpy": pose["rpy"]}, ros):
         assert ask(slides, "compute_fk", {"q": [0, 0], "links": "bed", "tool": form})["poses"]["bed"] == pytest.approx(matrix, abs=1e-9)
 
 
@@ -360,7 +360,7 @@ def test_decompose_of_a_link_from_a_base_in_degrees() -> None:
         ({}, "$.params"), ({"q": [0] * 6, "matrix": IDENTITY}, "$.params"), ({"pose": IDENTITY, "xyz": [0, 0, 0]}, "$.params"),
         ({"q": [0] * 6, "rpy": []}, "$.params"), ({"xyz": []}, "$.params.xyz"), ({"rpy": []}, "$.params.rpy"),
         ({"matrix": []}, "$.params.matrix"), ({"matrix": [1] * 16}, "$.params.matrix"), ({"matrix": {"q": 1}}, "$.params.matrix"),
-        ({"quaternion": [0, 0, 0, 1], "rpy": [0, 0, 0]}, "$.params"), ({"pose": {"xyz": [1]}}, "$.params.pose.xyz"),
+        ({"quaternion": [0, 0, 0, 1], "rpy": [0, 0, 1e-3]}, "$.params"), ({"pose": {"xyz": [1]}}, "$.params.pose.xyz"),
         ({"q": [0] * 5}, "$.params.q"), ([0] * 5, "$.params"), ([[0] * 6], "$.params[0]"), (None, "$.params"), ({"link": "tool0"}, "$.params"),
     ],
 )  # fmt: skip

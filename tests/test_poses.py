@@ -176,7 +176,7 @@ def test_a_rounded_quaternion_is_normalised() -> None:
         (None, (), None, "wrong-count", ".quaternion"),
         (None, None, (0.0, 0.0), "wrong-count", ".rpy"),
         (None, None, (), "wrong-count", ".rpy"),
-        (None, (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), "pose-form", ""),
+        (None, (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1e-3), "pose-form", ""),
     ],
 )
 def test_parts_have_their_counts(xyz: Any, quaternion: Any, rpy: Any, reason: str, end: str) -> None:

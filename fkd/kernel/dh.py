@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def extract(axes: Sequence[Line], T_base_tip: Sequence[float], convention: str, 
     lines = [first, *axes, last]
     normals: list[Normal] = []
     foot, x = first.point, vector((1.0, 0.0, 0.0))
-    for k, (here, there) in enumerate(zip(lines, lines[1:], strict=False)):
+    for k, (here, there) in enumerate(pairwise(lines)):
         end = (last.point, T[:, 0]) if k == len(axes) else None
         normals.append(normal(here, there, foot, x, parallel, end))
         foot, x = normals[-1].far, normals[-1].x

@@ -24,8 +24,9 @@ Angles = tuple[int, int, int, int]  # first slot of the angles, of their sines, 
 
 UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative}
 TURNS = ("sin", "cos")
-ROWS = 4000  # a chunk's, at most: with fewer the calls cost more than the work, with more the pool leaves the cache
-CHUNK = 1_200_000  # rows times calls of a chunk, at most: at 0.5 to 0.9 ns each, a millisecond at most
+# Rows of a chunk. A call costs about a microsecond, and half a nanosecond a row: with fewer rows the calls cost more
+# than the work, with more the pool leaves the cache. CHUNK bounds rows times calls, in between.
+LEAST_ROWS, MOST_ROWS, CHUNK = 1000, 4000, 1_200_000
 
 
 class BatchKernel:
@@ -41,7 +42,7 @@ class BatchKernel:
         self.slots = plan.slots
         passes = len(plan.inputs) + sum(self.columns)
         passes += sum(1 if len(s) == 3 else SINCOS_PASSES * s[3] for s in plan.steps)
-        self.rows = max(64, min(ROWS, CHUNK // max(passes, 1)))
+        self.rows = max(LEAST_ROWS, min(MOST_ROWS, CHUNK // max(passes, 1)))
 
     def workspace(self, rows: int | None = None) -> Workspace:
         """Scratch for one thread. rows: of a chunk, rounded up to a multiple of 8; default `self.rows`."""

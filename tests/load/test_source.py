@@ -221,7 +221,8 @@ def test_two_candidates_are_listed(files):
 
 def test_no_candidate_at_all():
     assert refused(find_model, source(a__stl=b"x"), Settings()).reason == "bundle-no-model"
-    assert refused(find_model, source(table__csv=b"x"), Settings()).reason == "bundle-no-model"  # never by itself
+    assert refused(find_model, source(a__csv=b"x", b__csv=b"x"), Settings()).reason == "bundle-no-model"  # tables must be named
+    assert find_model(source(table__csv=b"x"), Settings()) == "table.csv"  # but for one that stands alone
 
 
 @pytest.mark.parametrize("name", ["a.urdf", "b.urdf", "c.xacro", "d.xml", "dh.csv", "dh.toml", "dh.json"])
