@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fkd.load import expressions
-from fkd.load.budget import MAX_BITS, Budget, Fault
-from fkd.load.expression_syntax import ALLOWED, MAX_EXPRESSION, parse
-from fkd.load.expressions import Evaluator, Local
-from fkd.load.xacro_functions import CONSTANTS, MATH, PYTHON
-from fkd.load.xacro_values import Function, YamlDict, literal, show, truth
+from fkd.load.xacro import expressions
+from fkd.load.xacro.budget import MAX_BITS, Budget, Fault
+from fkd.load.xacro.expressions import Evaluator, Local
+from fkd.load.xacro.functions import CONSTANTS, MATH, PYTHON
+from fkd.load.xacro.syntax import ALLOWED, MAX_EXPRESSION, parse
+from fkd.load.xacro.values import Function, YamlDict, literal, show, truth
 
 
 class Fixed:

@@ -10,7 +10,7 @@ import fnmatch
 from typing import Protocol
 
 from fkd.errors import BundleRefused
-from fkd.load.budget import Budget, Fault, suggest
+from fkd.load.xacro.budget import Budget, Fault, suggest
 from fkd.load.xml import Text, parse_xml
 
 SCHEME = "package://"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
-from fkd.load.xacro_values import Value
+from fkd.load.xacro.values import Value
 
 Refuse = Callable[[str], NoReturn]
 

@@ -11,10 +11,10 @@ import math
 import re
 from collections.abc import Callable
 
-from fkd.load.budget import MAX_NESTING, Budget, Fault
-from fkd.load.xacro_values import Value, YamlDict, keep, short
-from fkd.load.yaml_cursor import Cursor
-from fkd.load.yaml_scalars import fold, resolve, tagged
+from fkd.load.xacro.budget import MAX_NESTING, Budget, Fault
+from fkd.load.xacro.values import Value, YamlDict, keep, short
+from fkd.load.xacro.yaml_cursor import Cursor
+from fkd.load.xacro.yaml_scalars import fold, resolve, tagged
 
 MAX_YAML = 1 << 18  # bytes; the largest seen in a robot package is 6 kB
 UNITS = {

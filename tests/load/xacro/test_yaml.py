@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fkd.load.budget import Budget, Fault
-from fkd.load.xacro_values import YamlDict
-from fkd.load.xacro_yaml import parse_yaml
+from fkd.load.xacro.budget import Budget, Fault
+from fkd.load.xacro.values import YamlDict
+from fkd.load.xacro.yaml import parse_yaml
 
 
 def read(text: str) -> object:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from fkd.load.budget import MAX_STRING, Budget, Fault, suggest
-from fkd.load.expressions import CACHE, Evaluator, Names
-from fkd.load.xacro_functions import MATH, PYTHON
-from fkd.load.xacro_values import Function, Value, keep, short, show
+from fkd.load.xacro.budget import MAX_STRING, Budget, Fault, suggest
+from fkd.load.xacro.expressions import CACHE, Evaluator, Names
+from fkd.load.xacro.functions import MATH, PYTHON
+from fkd.load.xacro.values import Function, Value, keep, short, show
 
 MAX_PARTS = 20_000
 COMMANDS = ("arg", "find", "dirname", "eval", "optenv")

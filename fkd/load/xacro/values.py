@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fkd.load.budget import MAX_BITS, MAX_ITEMS, MAX_NESTING, MAX_STRING, Budget, Fault
+from fkd.load.xacro.budget import MAX_BITS, MAX_ITEMS, MAX_NESTING, MAX_STRING, Budget, Fault
 
 Value = Any  # one of the kinds above; the evaluator, not the type checker, keeps it so
 

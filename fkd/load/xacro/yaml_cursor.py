@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from fkd.load.budget import Budget, Fault
-from fkd.load.yaml_scalars import escape, fold
+from fkd.load.xacro.budget import Budget, Fault
+from fkd.load.xacro.yaml_scalars import escape, fold
 
 _BLANK_LINES = re.compile(r"(?: *+\n)++")
 _UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fkd.errors import BundleRefused
-from fkd.load.budget import Budget
 from fkd.load.xacro import Expansion, expand
-from fkd.load.xacro_macro import parameters
-from fkd.load.xacro_text import Piece, split
+from fkd.load.xacro.budget import Budget
+from fkd.load.xacro.macro import parameters
+from fkd.load.xacro.text import Piece, split
 from fkd.load.xml import Comment, Element, Text
 
 NS = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'

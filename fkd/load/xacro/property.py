@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import keyword
 
-from fkd.load.budget import Fault
-from fkd.load.xacro_functions import CONSTANTS
-from fkd.load.xacro_host import Host
-from fkd.load.xacro_values import Lazy, Scope, literal, short
+from fkd.load.xacro.budget import Fault
+from fkd.load.xacro.functions import CONSTANTS
+from fkd.load.xacro.host import Host
+from fkd.load.xacro.values import Lazy, Scope, literal, short
 from fkd.load.xml import Element
 
 

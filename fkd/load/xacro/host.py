@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NoReturn
 
 from fkd.errors import BundleRefused, Finding
-from fkd.load.budget import Budget, Fault, suggest
-from fkd.load.xacro_files import SCHEME, Files, Tree
-from fkd.load.xacro_functions import CONSTANTS
-from fkd.load.xacro_text import Texts
-from fkd.load.xacro_values import Lazy, Scope, Value, describe, literal, short, truth
-from fkd.load.xacro_yaml import parse_yaml
+from fkd.load.xacro.budget import Budget, Fault, suggest
+from fkd.load.xacro.files import SCHEME, Files, Tree
+from fkd.load.xacro.functions import CONSTANTS
+from fkd.load.xacro.text import Texts
+from fkd.load.xacro.values import Lazy, Scope, Value, describe, literal, short, truth
+from fkd.load.xacro.yaml import parse_yaml
 from fkd.load.xml import Element, parse_xml
 
 MAX_TRAIL = 200  # macro calls, includes and properties within each other; Python's own limit is some 1000 frames

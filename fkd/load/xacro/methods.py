@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from fkd.load.budget import MAX_ITEMS, MAX_STRING, Fault
-from fkd.load.xacro_values import MAPPINGS, Function, Value, weigh
+from fkd.load.xacro.budget import MAX_ITEMS, MAX_STRING, Fault
+from fkd.load.xacro.values import MAPPINGS, Function, Value, weigh
 
 if TYPE_CHECKING:
-    from fkd.load.expressions import Evaluator
+    from fkd.load.xacro.expressions import Evaluator
 
 MAX_WIDTH = 1000  # of a padded or formatted field
 

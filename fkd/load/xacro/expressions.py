@@ -12,11 +12,11 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from fkd.load.budget import MAX_BITS, MAX_ITEMS, MAX_STRING, Budget, Fault, suggest
-from fkd.load.expression_syntax import parse
-from fkd.load.xacro_functions import PYTHON
-from fkd.load.xacro_methods import method, percent
-from fkd.load.xacro_values import (
+from fkd.load.xacro.budget import MAX_BITS, MAX_ITEMS, MAX_STRING, Budget, Fault, suggest
+from fkd.load.xacro.functions import PYTHON
+from fkd.load.xacro.methods import method, percent
+from fkd.load.xacro.syntax import parse
+from fkd.load.xacro.values import (
     MAPPINGS,
     SEQUENCES,
     Function,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import warnings
 
-from fkd.load.budget import MAX_BITS, Fault
-from fkd.load.xacro_values import short
+from fkd.load.xacro.budget import MAX_BITS, Fault
+from fkd.load.xacro.values import short
 
 MAX_EXPRESSION = 8192  # characters: the parser's own limits then end every nesting cleanly
 MAX_TREE = 100  # levels; each costs two Python frames

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fkd.load.budget import Fault, suggest
-from fkd.load.xacro_property import defined
-from fkd.load.xacro_text import Texts
-from fkd.load.xacro_values import Scope, literal, short
+from fkd.load.xacro.budget import Fault, suggest
+from fkd.load.xacro.property import defined
+from fkd.load.xacro.text import Texts
+from fkd.load.xacro.values import Scope, literal, short
 from fkd.load.xml import Element
 
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from fkd.errors import BundleRefused, Finding
-from fkd.load.budget import Budget, Fault, suggest
-from fkd.load.xacro_files import Files
-from fkd.load.xacro_host import MAX_TRAIL, Host
-from fkd.load.xacro_macro import bind, declare, find
-from fkd.load.xacro_property import define
-from fkd.load.xacro_values import Scope, literal, short
+from fkd.load.xacro.budget import Budget, Fault, suggest
+from fkd.load.xacro.files import Files
+from fkd.load.xacro.host import MAX_TRAIL, Host
+from fkd.load.xacro.macro import bind, declare, find
+from fkd.load.xacro.property import define
+from fkd.load.xacro.values import Scope, literal, short
 from fkd.load.xml import MAX_DEPTH, Comment, Element, Text
 from fkd.load.xml_text import to_text
 

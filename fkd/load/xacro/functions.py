@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from fkd.load.budget import Fault
-from fkd.load.xacro_values import SCALARS, SEQUENCES, Function, Namespace, Value, YamlDict, show, weigh
+from fkd.load.xacro.budget import Fault
+from fkd.load.xacro.values import SCALARS, SEQUENCES, Function, Namespace, Value, YamlDict, show, weigh
 
 if TYPE_CHECKING:
-    from fkd.load.expressions import Evaluator
+    from fkd.load.xacro.expressions import Evaluator
 
 MAX_DIGITS = 1000  # of a number in a text, or to round to
 MAX_FACTORIAL = 500
