@@ -38,8 +38,8 @@ class Normal:
     """The common normal of two neighbouring lines: direction, length (m), twist (rad), feet on both."""
 
     x: Vector
-    a: np.floating[Any]
-    alpha: np.floating[Any]
+    a: Any  # Extended
+    alpha: Any  # Extended
     near: Vector
     far: Vector
     case: str  # skew, intersecting, parallel, collinear
@@ -113,6 +113,8 @@ def normal(
     z, w = here.direction, there.direction
     c = np.cross(z, w)
     sine = np.sqrt(c @ c)
+    a: Any  # an extended scalar, for which NumPy's versions have different types
+    alpha: Any
     between = there.point - here.point
     if sine > parallel:
         x = c / sine

@@ -59,7 +59,7 @@ class SinCos:
         What is not finite gives nan.
         """
         flat = x.reshape(-1)  # NumPy 1 would copy what has two dimensions in order to find its maximum
-        if x.size and not (flat.max() <= LARGEST and flat.min() >= -LARGEST):  # so written that nan comes here
+        if x.size and not (np.max(flat) <= LARGEST and np.min(flat) >= -LARGEST):  # so written that nan comes here
             far = ~(np.abs(x) <= LARGEST)
             values = x[far]
             x[far] = 0.0
