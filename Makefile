@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: install demo test check style types layers coverage clean
+.PHONY: install demo test check style types layers coverage fuzz clean
 
 install: $(VENV)/installed
 demo: $(VENV)/installed
@@ -20,6 +20,12 @@ types: $(VENV)/tests-installed
 	$(BIN)/mypy
 layers: $(VENV)/tests-installed
 	$(BIN)/lint-imports
+
+# Ten minutes by default: make fuzz SECONDS=3600 SEED=7
+SECONDS ?= 600
+SEED ?= 0
+fuzz: $(VENV)/tests-installed
+	$(BIN)/python tests/fuzz/fuzz.py --seconds $(SECONDS) --seed $(SEED)
 
 coverage: $(VENV)/tests-installed
 	$(BIN)/coverage run -m pytest -q

@@ -62,9 +62,9 @@ def prepare(config: Config) -> Robot:
     if config.dof is not None and robot.dof != config.dof:
         raise BundleRefused(f"{config.bundle}: q has {robot.dof} values ({', '.join(robot.model.q_names)}), expected {config.dof}",
                             reason="dof-unexpected", member=config.bundle)
-    for finding in robot.findings:
-        if finding.severity == "warning":
-            log.warning("%s", finding)
+    warnings = sum(f.severity == "warning" for f in robot.findings)
+    if warnings:
+        log.warning("%d warnings about the description; `fkctl check %s` lists them", warnings, config.bundle)
     return robot
 
 
@@ -92,6 +92,8 @@ async def serve(robot: Robot, listener: Listener, config: Config, notifier: Noti
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    # Until there is a reload, a hang-up must at least not end a service that others rely on.
+    loop.add_signal_handler(signal.SIGHUP, log.warning, "SIGHUP has no effect; restart fkd to serve another model")
     server = Server(Service(robot), config.limits, loop)
     # The path is the listener's business: only it knows whether the socket is ours to unlink, or systemd's.
     accepting = await loop.create_unix_server(server.protocol, sock=listener.socket, backlog=BACKLOG, **KEEP_PATH)

@@ -20,6 +20,8 @@ from fkd.load.pack import write_bundle
 from fkd.load.source import open_source
 from fkd.model import Joint, Model
 
+SHOWN = 10  # warnings at most that `pack` repeats
+
 
 def add_pack(p: argparse.ArgumentParser) -> None:
     p.add_argument("source", type=file_name, metavar="SRC", help="a folder, .urdf or .xacro")
@@ -74,7 +76,10 @@ def pack(options: argparse.Namespace) -> int:
     if options.json:
         text.raw(dumps({"bundle": str(output), "digest": model.digest, "findings": [f._asdict() for f in findings]}))
         return 0
-    report([f for f in findings if f.severity == "warning"])
+    warnings = [f for f in findings if f.severity == "warning"]
+    report(warnings[:SHOWN])
+    if len(warnings) > SHOWN:
+        text.say(f"... and {text.count(len(warnings) - SHOWN, 'warning')} more; `fkctl check {output}` lists them")
     inside = f"{text.count(len(model.links), 'link')}, {text.count(model.dof, 'value')} in q"
     text.say(f"{output}: {model.name}, {inside}, {model.base} -> {tip_of(model)}")
     text.say(f"digest {model.digest}")

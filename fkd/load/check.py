@@ -13,7 +13,8 @@ from fkd.errors import BundleRefused, Finding, nearest
 from fkd.load.urdf import Description, JointRecord
 from fkd.load.xml import Element
 
-SUSPICIOUS_REACH = 100.0  # metres from one joint to the next: a crane, or an arm in millimetres
+TOO_FAR = 20.0  # metres from one joint to the next: a crane, or an arm in millimetres
+TOO_NEAR = 1e-3  # metres, the longest of all: a watch, or an arm in kilometres
 TURN = 2 * math.pi
 SINGLE = ("revolute", "continuous", "prismatic")  # joints of one value
 SHOWN = 8  # names in a message
@@ -88,6 +89,9 @@ class _Checker:
         for joint in self.d.joints:
             self.numbers(joint)
             self.limits(joint)
+        longest = self.scale * max((abs(x) for joint in self.d.joints for x in joint.xyz), default=0.0)
+        if 0.0 < longest < TOO_NEAR:
+            self.say("warning", "urdf-units", self.d.line, f"no joint lies further than {longest * 1e3:.3g} mm from its parent", "URDF lengths are metres")
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -174,18 +178,18 @@ class _Checker:
     def numbers(self, joint: JointRecord) -> None:
         if joint.type in ("fixed", "floating"):
             if "axis" in joint.lines:
-                self.about("info", "urdf-axis-ignored", joint, f"is {joint.type}; its axis is ignored", part="axis")
+                self.about("warning", "urdf-axis-ignored", joint, f"is {joint.type}; its axis is ignored", part="axis")
         elif joint.axis is not None:
             length = math.hypot(*joint.axis)
             if length < 1e-6 or length > 1e6:
                 self.about("warning", "urdf-axis-degenerate", joint, f"has an axis of length {length:.3g}", "is it meant?", "axis")
             elif abs(length - 1.0) > 1e-6:
-                self.about("info", "urdf-axis-normalised", joint, f"has an axis of length {length:.6g}; taken as a unit vector", part="axis")
+                self.about("warning", "urdf-axis-normalised", joint, f"has an axis of length {length:.6g}; taken as a unit vector", part="axis")
         if any(abs(angle) > TURN + 1e-3 for angle in joint.rpy):
             given = " ".join(f"{a:g}" for a in joint.rpy)
             self.about("warning", "urdf-rpy-degrees", joint, f"has rpy {given}, which looks like degrees", "URDF angles are radians", "origin")
         reach = self.scale * max(abs(x) for x in joint.xyz)
-        if reach > SUSPICIOUS_REACH:
+        if reach > TOO_FAR:
             self.about("warning", "urdf-units", joint, f"lies {reach:g} m from its parent", "are the lengths in millimetres?", "origin")
 
     def limits(self, joint: JointRecord) -> None:
@@ -202,4 +206,4 @@ class _Checker:
         elif lower == upper:
             self.about("warning", "urdf-limit-zero-range", joint, f"cannot move: both limits are {lower:g}", part="limit")
         elif not lower <= 0.0 <= upper:
-            self.about("info", "urdf-zero-outside", joint, f"does not allow 0: its limits are {lower:g} .. {upper:g}", part="limit")
+            self.about("warning", "urdf-zero-outside", joint, f"does not allow 0: its limits are {lower:g} .. {upper:g}", part="limit")

@@ -64,16 +64,17 @@ CASES = [
     ("urdf-mimic-ring", "error", 3, "`j` -> `k` -> `j`", ABC + joint("j", "a", "b", mimic("k")) + joint("k", "b", "c", mimic("j"))),
     ("urdf-mimic-source", "error", 3, "`j`, which is fixed", ABC + joint("j", "a", "b", kind="fixed") + joint("k", "b", "c", mimic("j"))),
     ("urdf-mimic-source", "error", 3, "`j`, which is planar", ABC + joint("j", "a", "b", kind="planar") + joint("k", "b", "c", mimic("j"))),
-    ("urdf-axis-ignored", "info", 3, "fixed", AB + joint("j", "a", "b", '\n<axis xyz="0 0 1"/>', "fixed")),
+    ("urdf-axis-ignored", "warning", 3, "fixed", AB + joint("j", "a", "b", '\n<axis xyz="0 0 1"/>', "fixed")),
     ("urdf-axis-degenerate", "warning", 3, "1e-200", AB + joint("j", "a", "b", '\n<axis xyz="0 0 1e-200"/>')),
     ("urdf-axis-degenerate", "warning", 3, "inf", AB + joint("j", "a", "b", '\n<axis xyz="1.7e308 1.7e308 0"/>')),
-    ("urdf-axis-normalised", "info", 3, "length 5", AB + joint("j", "a", "b", '\n<axis xyz="0 3 4"/>')),
+    ("urdf-axis-normalised", "warning", 3, "length 5", AB + joint("j", "a", "b", '\n<axis xyz="0 3 4"/>')),
     ("urdf-rpy-degrees", "warning", 3, "90", AB + joint("j", "a", "b", '\n<origin rpy="0 90 0"/>')),
     ("urdf-units", "warning", 3, "330 m", AB + joint("j", "a", "b", '\n<origin xyz="0 330 0"/>')),
+    ("urdf-units", "warning", 1, "0.4 mm", AB + joint("j", "a", "b", '\n<origin xyz="0.0004 0 0"/>')),
     ("urdf-limit-missing", "warning", 3, "`j`", AB + "\n" + joint("j", "a", "b", kind="revolute")),
     ("urdf-limit-reversed", "warning", 3, "1 > upper -1", AB + joint("j", "a", "b", limit('lower="1" upper="-1"'), "prismatic")),
     ("urdf-limit-zero-range", "warning", 3, "`j`", AB + joint("j", "a", "b", limit('effort="1" velocity="1"'), "revolute")),
-    ("urdf-zero-outside", "info", 3, "0.5 .. 1", AB + joint("j", "a", "b", limit('lower="0.5" upper="1"'), "revolute")),
+    ("urdf-zero-outside", "warning", 3, "0.5 .. 1", AB + joint("j", "a", "b", limit('lower="0.5" upper="1"'), "revolute")),
 ]  # fmt: skip
 
 
@@ -220,7 +221,7 @@ def test_all_faults_are_told_in_one_pass_the_worst_first() -> None:
     assert [(f.severity, f.code, f.line) for f in found] == [
         ("error", "urdf-axis-zero", 4), ("error", "urdf-link-unknown", 4), ("error", "urdf-ring", 5),
         ("error", "urdf-link-twice", 6), ("error", "urdf-mimic-unknown", 6),
-        ("warning", "urdf-rpy-degrees", 4), ("info", "urdf-axis-normalised", 3),
+        ("warning", "urdf-axis-normalised", 3), ("warning", "urdf-rpy-degrees", 4),
     ]  # fmt: skip
 
 
