@@ -7,7 +7,7 @@ from pathlib import Path
 from fkd.errors import BundleRefused, Finding
 from fkd.load.build import Choices, build_model
 from fkd.load.bundle import Bundle
-from fkd.load.check import check_description, refuse_errors
+from fkd.load.check import calibrated, check_description, refuse_errors
 from fkd.load.dhread import is_table, read_table
 from fkd.load.dhtable import describe_table
 from fkd.load.settings import Settings, parse_settings
@@ -31,16 +31,22 @@ def load_model(
     source = open_source(path, allow_unhashed=allow_unhashed)
     settings = read_settings(source)
     description = describe(source, settings)
-    findings = check_description(description, 1.0 / PER_METRE[settings.length_unit])
+    findings = check(description, settings)
     refuse_errors(findings, source.name)
     trust = ("hashed" if source.hashed else "unhashed") if isinstance(source, Bundle) else "unbundled"
     choices = choose(settings, tip, base)
     return build_model(description, choices, digest=source.digest, trust=trust, source=source.name), findings
 
 
+def check(description: Description, settings: Settings) -> list[Finding]:
+    """All findings about a description as the settings take it."""
+    scale = 1.0 / PER_METRE[settings.length_unit]
+    return check_description(description, scale) + calibrated(description, settings.calibration, scale)
+
+
 def model_of(description: Description, settings: Settings, source: str) -> Model:
     """Check and build a description that did not come from a source. Raises BundleRefused."""
-    refuse_errors(check_description(description), source)
+    refuse_errors(check(description, settings), source)
     return build_model(description, choose(settings), digest="", trust="unbundled", source=source)
 
 
@@ -74,7 +80,7 @@ def examine(path: str | Path) -> list[Finding]:
         source = open_source(path)
         settings = read_settings(source)
         description = describe(source, settings)
-        findings = check_description(description, 1.0 / PER_METRE[settings.length_unit])
+        findings = check(description, settings)
         if not any(f.severity == "error" for f in findings):
             build_model(description, choose(settings), digest=source.digest, trust="", source=source.name)
     except BundleRefused as e:

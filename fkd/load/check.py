@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from fkd.errors import BundleRefused, Finding, nearest
+from fkd.kernel.motion import product
+from fkd.kernel.pose import axis_angle_from_quaternion, quaternion_from_rotation, rotation_from_rpy
 from fkd.load.urdf import Description, JointRecord
 from fkd.load.xml import Element
 
@@ -26,6 +28,28 @@ def check_description(description: Description, scale: float = 1.0) -> list[Find
     checker.run()
     order = {"error": 0, "warning": 1, "info": 2}
     return sorted(checker.findings, key=lambda f: (order[f.severity], f.file, f.line))
+
+
+def calibrated(description: Description, origins: Mapping[str, tuple[Sequence[float], Sequence[float]]], scale: float) -> list[Finding]:
+    """One finding for each joint whose nominal origin this unit's measured one (xyz in m, rpy in rad) replaces."""
+    found = []
+    for joint in description.joints:
+        if joint.name not in origins:
+            continue
+        xyz, rpy = origins[joint.name]
+        apart = math.dist(xyz, [scale * x for x in joint.xyz])
+        turn = product(transposed(rotation_from_rpy(joint.rpy)), rotation_from_rpy(rpy))
+        angle = axis_angle_from_quaternion(quaternion_from_rotation(turn))[1]  # type: ignore[arg-type]
+        message = (
+            f"joint `{joint.name}` has this unit's measured origin, {apart * 1e3:.4g} mm and {math.degrees(angle):.4g} deg "
+            f"from the nominal one at {joint.file}:{joint.line}"
+        )
+        found.append(Finding("settings-calibrated", "info", "bundle.toml", 0, message))
+    return found
+
+
+def transposed(r: Sequence[float]) -> tuple[float, ...]:
+    return (r[0], r[3], r[6], r[1], r[4], r[7], r[2], r[5], r[8])
 
 
 def refuse_errors(findings: Sequence[Finding], source: str) -> None:
