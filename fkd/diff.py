@@ -8,10 +8,11 @@ from math import dist, pi
 from random import Random
 from typing import Any
 
+from fkd.configuration import NEUTRAL
 from fkd.kernel.motion import compose, invert
 from fkd.kernel.pose import axis_angle_from_quaternion, quaternion_from_rotation, rotation_of, translation_of
 from fkd.model import Joint
-from fkd.robot import NEUTRAL, Robot
+from fkd.robot import Robot
 
 UNLIMITED = {"prismatic": 1.0, "planar": 1.0, "floating": 1.0}  # m; angles go all round
 FIELDS = ("type", "parent", "child", "xyz", "rpy", "axis", "limits", "mimic")
