@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -12,17 +13,22 @@ from typing import TYPE_CHECKING, Any
 from fkd.configuration import Configurations, JointValues
 from fkd.errors import Finding, InvalidParams
 from fkd.kernel.emit_python import compile_python
+from fkd.kernel.jacobian import pose_and_jacobian
 from fkd.kernel.motion import Edge, Tree, compose, forward
 from fkd.kernel.pose import matrix
-from fkd.kernel.program import record
+from fkd.kernel.program import Program, record
+from fkd.kernel.scalar import Ref
 from fkd.load import load_model
 from fkd.model import Model
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from fkd.kernel.emit_numpy import Workspace
+
 Kernel = Callable[[Sequence[float]], Any]
 
+KEPT_WORKSPACES = 4  # for batches, in each thread; 1.4 MB each for a six-axis arm, some 10 MB for all links of 60
 KEPT_KERNELS = 64  # compiled (base, links) pairs; each takes some 50 kB for a six-axis arm
 
 
@@ -39,7 +45,8 @@ class Robot:
         self._tree = _tree(model, self._place)
         self._configurations = Configurations(model)
         self._quaternions = self._configurations.quaternions
-        self._kernels: OrderedDict[tuple[str, tuple[str, ...]], Kernel] = OrderedDict()
+        self._kernels: OrderedDict[tuple[Any, ...], Kernel] = OrderedDict()
+        self._local = threading.local()  # each thread's workspaces, by (base, links)
         # The default tip's kernel: q -> 16 numbers. Compiled here, so that the first caller does not wait for it.
         self.tip_kernel: Kernel = self._no_tip if model.tip is None else self.kernel((model.tip,), model.base)
 
@@ -88,6 +95,60 @@ class Robot:
         target = link if link is not None else self.model.require_tip()
         return np.array(self.poses(self.configuration(q), (target,), base)[target]).reshape(4, 4)
 
+    def fk_batch(
+        self, q: np.ndarray | Sequence[Sequence[float]], links: str | Sequence[str] | None = None,
+        base: str | None = None, out: np.ndarray | Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray | dict[str, np.ndarray]:
+        """Forward kinematics of many configurations.
+
+        q: (n, dof) rad|m in the order of q -> {link: (n, 4, 4)}, T_base_link; for one link (a name, or the default
+        tip) the array alone. out: arrays of these shapes to write into, in the same form as the result.
+        Raises ModelError for unknown names, InvalidParams for a q or out that does not fit and for a row that has no
+        finite pose; out is then filled, and such rows are not finite there.
+        """
+        from fkd import batch  # NumPy is not needed by the daemon's single-pose path
+
+        alone = links if isinstance(links, str) else self.model.require_tip() if links is None else None
+        names = tuple(dict.fromkeys(links or ())) if alone is None else (alone,)
+        rows = batch.rows(q, self.dof)
+        workspace = self.workspace(names, self.model.base if base is None else base)
+        if out is None:
+            flat = workspace(rows)
+            results = {link: found.reshape(len(rows), 4, 4) for link, found in zip(names, flat, strict=True)}
+        else:
+            results = dict(out) if isinstance(out, Mapping) else {} if alone is None else {alone: out}
+            flat = workspace(rows, [batch.flat(results.get(link), len(rows), link) for link in names])
+        for found in flat:
+            bad = batch.first_not_finite(found)
+            if bad is not None:
+                where = f"$.params.q[{bad}]"
+                values = self.configuration(rows[bad].tolist(), path=where)
+                self._configurations.check_quaternions(values, where)
+                raise self._overflow(where)
+        return {link: results[link] for link in names} if alone is None else results[alone]
+
+    def jacobian(
+        self, q: Sequence[float] | JointValues, link: str | None = None, base: str | None = None
+    ) -> np.ndarray:
+        """The geometric Jacobian, (6, dof): rows linear then angular, in the axes of base, reference point at the link.
+
+        q: (dof,) rad|m in the order of q, or {joint: value}. Followers are folded into their source's column.
+        Raises ModelError for unknown names, InvalidParams for a q that does not fit.
+        """
+        import numpy as np
+
+        target = link if link is not None else self.model.require_tip()
+        values = self.configuration(q)
+        self._configurations.check_quaternions(values, "$.params.q")
+        try:
+            found = self.jacobian_kernel(target, self.model.base if base is None else base)(values)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            raise self._why(values, "$.params.q") from None
+        J = np.array(found[1:]).reshape(6, self.dof)
+        if not np.isfinite(J).all():
+            raise self._overflow("$.params.q")
+        return J
+
     # -- numbers in, plain lists out: what the daemon serves ---------------------------------------------------------
 
     def pose(self, q: Sequence[float]) -> list[float]:
@@ -124,20 +185,50 @@ class Robot:
 
     def kernel(self, links: tuple[str, ...], base: str) -> Kernel:
         """The compiled function q -> poses for these links, from the cache or made now."""
-        key = (base, links)
+        label = f"{self.name}: {base} -> {', '.join(links[:3])}"
+        return self._cached((base, links), lambda: compile_python(self.program(links, base), label))
+
+    def jacobian_kernel(self, link: str, base: str) -> Kernel:
+        """The compiled function q -> the pose (12 numbers) and the Jacobian's six rows, from the cache or made now."""
+        place = self._place[self.model.require_link(link, "$.params.link")]
+        tree, start = self._tree, self._place[self.model.require_link(base, "$.params.base")]
+
+        def computation(q: Sequence[Ref]) -> list[Sequence[Ref]]:
+            T, rows = pose_and_jacobian(tree, q, place, start)
+            return [T, *rows]
+
+        label = f"{self.name}: {base} -> {link}, Jacobian"
+        return self._cached((base, (link,), "jacobian"), lambda: compile_python(record(tree.width, computation), label))
+
+    def _cached(self, key: tuple[Any, ...], make: Callable[[], Kernel]) -> Kernel:
         kernel = self._kernels.get(key)
         if kernel is None:
-            places = [self._place[self.model.require_link(link)] for link in links]
-            start = self._place[self.model.require_link(base, "$.params.base")]
-            tree = self._tree
-            program = record(tree.width, lambda q: [matrix(T) for T in forward(tree, q, places, start)])  # type: ignore[arg-type]
-            kernel = self._kernels[key] = compile_python(program, f"{self.model.name}: {base} -> {', '.join(links[:3])}")
+            kernel = self._kernels[key] = make()
             while len(self._kernels) > KEPT_KERNELS:
                 self._kernels.popitem(last=False)
         else:
             with suppress(KeyError):  # another thread's kernels may have pushed it out meanwhile
                 self._kernels.move_to_end(key)
         return kernel
+
+    def program(self, links: Sequence[str], base: str) -> Program:
+        """The straight-line program q -> T_base_link, 16 numbers, one output a link."""
+        places = [self._place[self.model.require_link(link)] for link in links]
+        tree, start = self._tree, self._place[self.model.require_link(base, "$.params.base")]
+        return record(tree.width, lambda q: [matrix(T) for T in forward(tree, q, places, start)])  # type: ignore[arg-type]
+
+    def workspace(self, links: tuple[str, ...], base: str) -> Workspace:
+        """This thread's scratch for batches of these links, kept from call to call."""
+        kept: OrderedDict[tuple[str, tuple[str, ...]], Workspace] = self._local.__dict__.setdefault("kept", OrderedDict())
+        key = (base, links)
+        if key not in kept:
+            from fkd.kernel.emit_numpy import compile_numpy
+
+            kept[key] = compile_numpy(self.program(links, base)).workspace()
+            while len(kept) > KEPT_WORKSPACES:
+                kept.popitem(last=False)
+        kept.move_to_end(key)
+        return kept[key]
 
     def reference(self, q: Sequence[float], links: Sequence[str], base: str | None = None) -> dict[str, list[float]]:
         """The same poses by the kinematics run over floats: slow and obvious, the measure of every kernel."""
