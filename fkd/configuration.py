@@ -120,7 +120,7 @@ class Configurations:
         if joint.type in ("planar", "floating"):
             raise InvalidParams(
                 f"`degrees` is not defined for the {joint.type} joint `{joint.name}`; give radians and metres",
-                reason="degrees-undefined", path=where,
+                reason="degrees-undefined", path=where, expected="degrees: false", got="degrees: true",
             )
         return pi / 180.0 if joint.type in ("revolute", "continuous") else 1.0
 

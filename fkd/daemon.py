@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -72,8 +73,10 @@ def make_room(connections: int) -> int:
     """Raise the limit on open files where it is too low; how many connections it then allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < connections + OTHER_FILES:
-        soft = connections + OTHER_FILES if hard == resource.RLIM_INFINITY else min(connections + OTHER_FILES, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        wanted = connections + OTHER_FILES if hard == resource.RLIM_INFINITY else min(connections + OTHER_FILES, hard)
+        with contextlib.suppress(OSError, ValueError):  # a service manager's filter may forbid it
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
         if soft < connections + OTHER_FILES:
             log.warning("at most %d files may be open (RLIMIT_NOFILE), so fewer connections than %d are taken", soft, connections)
             return max(soft - OTHER_FILES, 1)

@@ -15,6 +15,7 @@ from fkd.model import Joint
 from fkd.robot import Robot
 
 UNLIMITED = {"prismatic": 1.0, "planar": 1.0, "floating": 1.0}  # m; angles go all round
+WIDEST = 1e3  # m or rad: limits beyond stand for none
 FIELDS = ("type", "parent", "child", "xyz", "rpy", "axis", "limits", "mimic")
 
 
@@ -102,7 +103,8 @@ def _moved(old: Robot, new: Robot, links: list[str], samples: int, random: Rando
 def draw(joint: Joint, random: Random) -> list[float]:
     """Random values for one joint within its limits; all round, or within a metre, where it has none."""
     if joint.width == 1 and joint.limits and joint.limits.lower is not None and joint.limits.upper is not None:
-        return [random.uniform(*sorted((joint.limits.lower, joint.limits.upper)))]
+        lower, upper = sorted(max(-WIDEST, min(WIDEST, x)) for x in (joint.limits.lower, joint.limits.upper))
+        return [random.uniform(lower, upper)]
     slide = UNLIMITED.get(joint.type, pi)
     if joint.width == 7:
         return [random.uniform(-slide, slide) for _ in range(3)] + [random.gauss(0.0, 1.0) for _ in range(4)]

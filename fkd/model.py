@@ -153,18 +153,16 @@ def default_tip(joints: Sequence[Joint], root: str) -> tuple[str | None, tuple[s
 
     Of several, the one named `tool0`, else the only one whose name ends in it, else None.
     """
+    children: dict[str, list[Joint]] = {}
+    for j in joints:
+        children.setdefault(j.parent, []).append(j)
     moving = {root: 0}
-    parents = {j.parent for j in joints}
-    pending = list(joints)
-    while pending:  # joints may stand in any order in the document
-        later = []
-        for j in pending:
-            if j.parent in moving:
-                moving[j.child] = moving[j.parent] + (j.width > 0)
-            else:
-                later.append(j)
-        pending = later
-    leaves = {link: n for link, n in moving.items() if link not in parents}
+    pending = [root]
+    while pending:
+        for j in children.get(pending.pop(), ()):
+            moving[j.child] = moving[j.parent] + (j.width > 0)
+            pending.append(j.child)
+    leaves = {link: moving[link] for link in (root, *(j.child for j in joints)) if link not in children}
     most = max(leaves.values())
     ties = tuple(link for link, n in leaves.items() if n == most)
     if len(ties) == 1:

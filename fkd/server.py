@@ -12,6 +12,7 @@ import logging
 import struct
 import termios
 from dataclasses import dataclass
+from time import perf_counter
 
 from fkd.dispatch import Service
 from fkd.errors import Overloaded
@@ -20,6 +21,8 @@ from fkd.wire.framing import MAX_MESSAGE
 from fkd.wire.jsonrpc import error_reply
 
 log = logging.getLogger("fkd")
+
+TURN = 1e-3  # seconds that one client may hold the loop, but for a single message that takes longer
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Limits:
     connections: int = 1024  # the usual limit on open files
     # Bytes of replies (and of reading, at 64 a message) in one turn of the loop: about 1 ms of single poses, so that
     # a client that pipelines a thousand requests delays its neighbours by no more.
-    turn: int = 32 << 10
+    turn: int = 4 << 10
     unread: int = 256 << 10  # bytes of replies that may wait for a client before its requests are no longer read
     grace: float = 30.0  # seconds without any progress after which a client that does not read is dropped
 
@@ -117,9 +120,13 @@ class Client(asyncio.Protocol):
         """Answer what has been read already, one turn's worth."""
         if self._transport.is_closing() or self._blocked:
             return
-        out = self._connection.answer(self._server.limits.turn)
-        if out:
-            self._transport.write(out)
+        until = perf_counter() + TURN
+        while True:
+            out = self._connection.answer(self._server.limits.turn)
+            if out:
+                self._transport.write(out)
+            if not self._connection.more or self._blocked or perf_counter() >= until:
+                break
         if self._connection.more:
             self._pump_later()
         else:

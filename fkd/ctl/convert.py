@@ -12,11 +12,9 @@ from fkd.ctl import text
 from fkd.ctl.files import add_xacro, dumps, refuse_special, replacing, xacro_args
 from fkd.ctl.main import UsageError, file_name
 from fkd.errors import FkdError
-from fkd.load import load_model, model_of, read_settings
+from fkd.load import load_model, model_of, read_settings, table_of
 from fkd.load.collect import find
-from fkd.load.dhread import Stated, is_table, read_table
-from fkd.load.dhtable import describe_table
-from fkd.load.settings import Settings
+from fkd.load.dhread import Stated, is_table
 from fkd.load.source import find_model, open_source
 from fkd.load.write import write_urdf
 from fkd.load.xacro import expand as expand_xacro
@@ -80,12 +78,12 @@ def add_from_dh(p: argparse.ArgumentParser) -> None:
 
 def from_dh(options: argparse.Namespace) -> int:
     source = open_source(options.table)
-    name = find_model(source, read_settings(source))
+    settings = read_settings(source)
+    name = find_model(source, settings)
     if not is_table(name):
         raise FkdError(f"{options.table} holds `{name}`, which is no DH table (.csv, .toml or .json)")
     given = Stated(options.convention, options.length_unit, options.angle_unit)
-    description = describe_table(read_table(source.read(name), name, given))
-    write(options.output, write_urdf(model_of(description, Settings(), name)), options.table)
+    write(options.output, write_urdf(model_of(table_of(source, name, settings, given), settings, name)), options.table)
     return 0
 
 
@@ -93,7 +91,8 @@ def add_diff(p: argparse.ArgumentParser) -> None:
     p.add_argument("old", type=file_name, metavar="OLD", help="a bundle, URDF, xacro or DH table")
     p.add_argument("new", type=file_name, metavar="NEW", help="another")
     p.add_argument("--samples", type=int, default=200, metavar="N", help="how many configurations are tried (default 200)")
-    p.epilog = "examples:\n  fkctl diff ur5e-nominal.zip ur5e-calibrated.zip\nexit status: 0 the same, 1 different"
+    p.add_argument("--exit-code", action="store_true", help="exit status 1 if they differ")
+    p.epilog = "examples:\n  fkctl diff ur5e-nominal.zip ur5e-calibrated.zip"
     p.set_defaults(run=diff)
 
 
@@ -104,9 +103,10 @@ def diff(options: argparse.Namespace) -> int:
     if not 1 <= options.samples <= MAX_SAMPLES:
         raise UsageError(f"--samples takes a number from 1 to {MAX_SAMPLES}")
     found = compare(load(options.old), load(options.new), samples=options.samples)
+    status = 1 if options.exit_code and not found.same else 0
     if options.json:
-        text.raw(dumps(asdict(found)))
-        return 0 if found.same else 1
+        text.raw(dumps({"same": found.same, **asdict(found)}))
+        return status
     for what, names in (
         ("joints added", found.joints_added), ("joints removed", found.joints_removed),
         ("links added", found.links_added), ("links removed", found.links_removed),
@@ -128,7 +128,7 @@ def diff(options: argparse.Namespace) -> int:
             text.say(f"  {m.link:<{width}}  {m.position * 1e3:12.6f} mm  {degrees(m.angle):11.6f} deg")
     if found.same:
         text.say("no difference")
-    return 0 if found.same else 1
+    return status
 
 
 def _shown(value: Any) -> str:

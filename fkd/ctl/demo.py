@@ -1,4 +1,4 @@
-"""demo: pack the built-in arm, serve it on a private socket, ask it in three ways, stop it."""
+"""demo: pack the built-in arm, serve it on a private socket, ask it in two ways, stop it."""
 
 from __future__ import annotations
 

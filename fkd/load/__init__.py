@@ -8,7 +8,7 @@ from fkd.errors import BundleRefused, Finding
 from fkd.load.build import Choices, build_model
 from fkd.load.bundle import Bundle
 from fkd.load.check import calibrated, check_description, refuse_errors
-from fkd.load.dhread import is_table, read_table
+from fkd.load.dhread import Stated, is_table, read_table
 from fkd.load.dhtable import describe_table
 from fkd.load.settings import Settings, parse_settings
 from fkd.load.source import Source, find_model, open_source
@@ -31,14 +31,14 @@ def load_model(
     source = open_source(path, allow_unhashed=allow_unhashed)
     settings = read_settings(source)
     description = describe(source, settings)
-    findings = check(description, settings)
+    findings = findings_of(description, settings)
     refuse_errors(findings, source.name)
     trust = ("hashed" if source.hashed else "unhashed") if isinstance(source, Bundle) else "unbundled"
     choices = choose(settings, tip, base)
     return build_model(description, choices, digest=source.digest, trust=trust, source=source.name), findings
 
 
-def check(description: Description, settings: Settings) -> list[Finding]:
+def findings_of(description: Description, settings: Settings) -> list[Finding]:
     """All findings about a description as the settings take it."""
     scale = 1.0 / PER_METRE[settings.length_unit]
     return check_description(description, scale) + calibrated(description, settings.calibration, scale)
@@ -46,14 +46,24 @@ def check(description: Description, settings: Settings) -> list[Finding]:
 
 def model_of(description: Description, settings: Settings, source: str) -> Model:
     """Check and build a description that did not come from a source. Raises BundleRefused."""
-    refuse_errors(check(description, settings), source)
+    refuse_errors(findings_of(description, settings), source)
     return build_model(description, choose(settings), digest="", trust="unbundled", source=source)
+
+
+def table_of(source: Source, entry: str, settings: Settings, given: Stated | None = None) -> Description:
+    """The records of a DH table, which says its own units: a length unit in bundle.toml would count twice."""
+    if settings.length_unit != "m":
+        raise BundleRefused(
+            f"{SETTINGS}: `length_unit` does not go with a DH table, which says its own; take it out, or convert the table",
+            reason="settings-length-unit", member=SETTINGS,
+        )
+    return describe_table(read_table(source.read(entry), entry, given))
 
 
 def choose(settings: Settings, tip: str | None = None, base: str | None = None) -> Choices:
     """What the bundle says beyond its description, overruled by the operator's tip and base."""
     return Choices(
-        tip=tip or settings.tip, base=base or settings.base, joints=settings.joints,
+        tip=settings.tip if tip is None else tip, base=settings.base if base is None else base, joints=settings.joints,
         per_metre=PER_METRE[settings.length_unit], calibration=settings.calibration,
     )  # fmt: skip
 
@@ -67,7 +77,7 @@ def describe(source: Source, settings: Settings) -> Description:
     """The records of the model that a source holds, errors and all: URDF, xacro or DH table."""
     entry = find_model(source, settings)
     if is_table(entry):
-        return describe_table(read_table(source.read(entry), entry))
+        return table_of(source, entry, settings)
     expansion = expand(source, entry, settings.xacro_args)
     description = read_urdf(expansion.root)
     description.findings.extend(expansion.findings)
@@ -80,7 +90,7 @@ def examine(path: str | Path) -> list[Finding]:
         source = open_source(path)
         settings = read_settings(source)
         description = describe(source, settings)
-        findings = check(description, settings)
+        findings = findings_of(description, settings)
         if not any(f.severity == "error" for f in findings):
             build_model(description, choose(settings), digest=source.digest, trust="", source=source.name)
     except BundleRefused as e:

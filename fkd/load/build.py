@@ -60,7 +60,8 @@ def build_model(description: Description, choices: Choices, *, digest: str, trus
     carried = {j.child for j in joints}
     root = next(name for name in links if name not in carried)
     tip, ties = default_tip(joints, root)
-    tip, base = _known(choices.tip, links, by_name, "tip", source) or tip, _known(choices.base, links, by_name, "base", source) or root
+    chosen = _known(choices.tip, links, by_name, "tip", source), _known(choices.base, links, by_name, "base", source)
+    tip, base = tip if chosen[0] is None else chosen[0], root if chosen[1] is None else chosen[1]
     return Model(
         name=description.name, root=root, links=links, joints=joints,
         independent=tuple(by_name[j.name] for j in independent), tip=tip, base=base, tip_candidates=ties,

@@ -7,7 +7,7 @@ an independent joint. Nothing is ever mended or downgraded: a vendor's mistake i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fkd.errors import BundleRefused, Finding, nearest
 from fkd.kernel.motion import product
@@ -18,8 +18,10 @@ from fkd.load.xml import Element
 TOO_FAR = 20.0  # metres from one joint to the next: a crane, or an arm in millimetres
 TOO_NEAR = 1e-3  # metres, the longest of all: a watch, or an arm in kilometres
 TURN = 2 * math.pi
+CALIBRATION = (0.02, 0.1)  # m and rad from the nominal origin: no arm is built further off
 SINGLE = ("revolute", "continuous", "prismatic")  # joints of one value
 SHOWN = 8  # names in a message
+SEARCHES = 20  # for the nearest name
 
 
 def check_description(description: Description, scale: float = 1.0) -> list[Finding]:
@@ -44,7 +46,12 @@ def calibrated(description: Description, origins: Mapping[str, tuple[Sequence[fl
             f"joint `{joint.name}` has this unit's measured origin, {apart * 1e3:.4g} mm and {math.degrees(angle):.4g} deg "
             f"from the nominal one at {joint.file}:{joint.line}"
         )
-        found.append(Finding("settings-calibrated", "info", "bundle.toml", 0, message))
+        if not math.isfinite(apart):
+            found.append(Finding("settings-calibrated", "error", "bundle.toml", 0, f"joint `{joint.name}` is calibrated beyond the range of a double"))
+            continue
+        far = apart > CALIBRATION[0] or angle > CALIBRATION[1]
+        hint = "are these metres and radians?" if far else ""
+        found.append(Finding("settings-calibrated", "warning" if far else "info", "bundle.toml", 0, message, hint))
     return found
 
 
@@ -94,6 +101,7 @@ class _Checker:
         self.d = description
         self.scale = scale
         self.findings = list(description.findings)
+        self.searches = 0
 
     def say(self, severity: str, code: str, line: int, message: str, hint: str = "", file: str = "") -> None:
         self.findings.append(Finding(code, severity, file or self.d.file, line, message, hint))
@@ -102,6 +110,11 @@ class _Checker:
         line = joint.lines.get(part, joint.line)
         via = "".join(f", called from {f}:{n}" for f, n in joint.called_from)
         self.say(severity, code, line, f"joint `{joint.name}` {message}{via}", hint, joint.file)
+
+    def near(self, name: str, names: Iterable[str]) -> str | None:
+        """The nearest name, for the first few faults: each search reads all names."""
+        self.searches += 1
+        return nearest(name, names) if self.searches <= SEARCHES else None
 
     def run(self) -> None:
         broken = any(f.severity == "error" and f.code == "urdf-root" for f in self.findings)
@@ -149,7 +162,7 @@ class _Checker:
         for joint in self.d.joints:
             for end, name in (("parent", joint.parent), ("child", joint.child)):
                 if name not in known:
-                    near = nearest(name, links)
+                    near = self.near(name, links)
                     hint = f"did you mean `{near}`?" if near else f'add <link name="{name}"/>'
                     self.about("error", "urdf-link-unknown", joint, f"has the {end} link `{name}`, which is not defined", hint, end)
                     sound = False
@@ -190,7 +203,7 @@ class _Checker:
                     message = f"mimics `{source.name}`, which is {source.type} and has no single value"
                     self.about("error", "urdf-mimic-source", joint, message, part="mimic")
             elif joint.mimic.source not in self.d.unread:
-                near = nearest(joint.mimic.source, by_name)
+                near = self.near(joint.mimic.source, by_name)
                 hint = f"did you mean `{near}`?" if near else ""
                 self.about("error", "urdf-mimic-unknown", joint, f"mimics `{joint.mimic.source}`, which is not a joint", hint, "mimic")
         for ring in rings(follows):

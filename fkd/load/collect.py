@@ -10,7 +10,7 @@ from typing import Any
 
 from fkd.errors import BundleRefused
 from fkd.load.dhread import is_table
-from fkd.load.folder import PACKAGE, Folders, beside, packages
+from fkd.load.folder import PACKAGE, Folders, beside, packages, siblings
 from fkd.load.settings import Settings, format_settings, parse_settings
 from fkd.load.source import Source, find_model, open_source
 from fkd.load.xacro import expand
@@ -28,7 +28,7 @@ def collect(source: Path, *, model: str | None = None, package_paths: Iterable[s
     args = {**settings.xacro_args, **overrides.pop("xacro_args", {})}
     settings = replace(settings, **overrides, xacro_args=args)
     used = {entry} if is_table(entry) else {entry, *expand(files, entry, settings.xacro_args).files}
-    if settings.model is not None or sum(path.endswith((".urdf", ".xacro")) for path in used) > 1:
+    if settings.model is not None or is_table(entry) or sum(path.endswith((".urdf", ".xacro")) for path in used) > 1:
         settings = replace(settings, model=entry)  # so that it is found again among what it includes
     members = {path: files.read(path) for path in used if path != SETTINGS}
     text = format_settings(settings)
@@ -43,8 +43,7 @@ def find(source: Path, *, model: str | None = None, package_paths: Iterable[str]
         for path in paths:
             mounts |= packages(path)
         if (source / PACKAGE).is_file():  # a package itself: those beside it are within reach, as in a workspace
-            own_name = source.resolve().name
-            mounts |= {n: f for n, f in packages(str(source.resolve().parent)).items() if n not in mounts and n != own_name}
+            mounts |= {n: f for n, f in siblings(source).items() if n not in mounts}
         folder = Folders(mounts)
         if SETTINGS not in folder and os.path.lexists(source / SETTINGS):  # passing it over could lose a calibration unseen
             message = f"{source / SETTINGS} is no regular file, or a link out of the folder; put the file itself there"
@@ -61,6 +60,11 @@ def find(source: Path, *, model: str | None = None, package_paths: Iterable[str]
         settings = parse_settings(alone.read(SETTINGS), SETTINGS) if SETTINGS in alone else Settings()
         return alone, settings, find_model(alone, settings)
     entry = find_model(alone, Settings())
+    if (source.parent / SETTINGS).is_file():
+        raise BundleRefused(
+            f"{source.parent / SETTINGS} lies beside it and would be passed over; pack the folder: "
+            f"`fkctl pack {source.parent} --model-file {source.name}`", reason="source-settings", file=str(source),
+        )
     folders = beside(source, paths)
     if not entry.endswith(".xacro"):
         return alone, Settings(), entry

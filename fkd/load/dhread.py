@@ -10,12 +10,13 @@ from __future__ import annotations
 import csv
 import json
 import math
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fkd.errors import BundleRefused, InvalidParams, did_you_mean
+from fkd.errors import BundleRefused, InvalidParams, cut, did_you_mean
 from fkd.kernel.pose import frame, rotation_of, translation_of
 from fkd.load.dhtable import Row, Table
 from fkd.load.urdf import NUMBER
@@ -29,7 +30,9 @@ TYPES = ("revolute", "continuous", "prismatic", "fixed")
 COLUMNS = ("joint", "type", "a", "alpha", "d", "theta", "lower", "upper")
 ALIASES = {"theta_offset": "theta"}  # what some tables call the constant part of a joint's angle
 HEAD = ("convention", "length_unit", "angle_unit", "name", "rows", "base", "tool", "residual")
+MAX_DOUBLE = sys.float_info.max
 MAX_ROWS = 1000
+MAX_SIZE = 256 << 10  # bytes: a thousand rows of a hundred letters take 100 KiB
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,11 @@ def read_table(data: bytes, file: str, given: Stated | None = None) -> Table:
     return _Reader(file, given or Stated()).table(data)
 
 
+def finite(value: Any) -> bool:
+    """Whether a value is a number that a double can hold."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MAX_DOUBLE
+
+
 class _Reader:
     def __init__(self, file: str, given: Stated) -> None:
         self.file = file
@@ -64,6 +72,8 @@ class _Reader:
         return BundleRefused(f"{place}: {message}", reason=f"dh-{reason}", file=self.file, line=line or None)
 
     def table(self, data: bytes) -> Table:
+        if len(data) > MAX_SIZE:
+            raise self.refuse("too-long", f"{len(data)} bytes; at most {MAX_SIZE} are taken")
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -118,18 +128,21 @@ class _Reader:
                 lines.append((number, line))
         if not lines:
             return head, []
-        columns = [ALIASES.get(c.strip(), c.strip()) for c in next(csv.reader([lines[0][1]]))]
+        columns = [ALIASES.get(c, c) for c in self.cells(*lines[0])]
         self.columns(columns, lines[0][0])
         rows = []
         for number, line in lines[1:]:
-            try:
-                cells = [c.strip() for c in next(csv.reader([line], strict=True))]
-            except csv.Error as e:
-                raise self.refuse("syntax", f"not a CSV row: {e}", number) from None
+            cells = self.cells(number, line)
             if len(cells) != len(columns):
                 raise self.refuse("cells", f"{len(cells)} cells under {len(columns)} columns; a decimal comma?", number)
             rows.append((number, {c: v for c, v in zip(columns, cells, strict=True) if v != ""}))
         return head, rows
+
+    def cells(self, number: int, line: str) -> list[str]:
+        try:
+            return [c.strip() for c in next(csv.reader([line], strict=True))]
+        except csv.Error as e:
+            raise self.refuse("syntax", f"not a CSV row: {e}", number) from None
 
     def columns(self, columns: Sequence[str], line: int) -> None:
         for column in columns:
@@ -146,11 +159,12 @@ class _Reader:
 
     def json(self, text: str) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
         def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-            names = [name for name, _ in pairs]
-            for name in names:
-                if names.count(name) > 1:
-                    raise self.refuse("key", f"`{name}` is given twice")
-            return dict(pairs)
+            found: dict[str, Any] = {}
+            for name, value in pairs:
+                if name in found:
+                    raise self.refuse("key", f"`{cut(name)}` is given twice")
+                found[name] = value
+            return found
 
         try:
             return self.tree(json.loads(text, object_pairs_hook=once))
@@ -191,9 +205,10 @@ class _Reader:
             raise self.refuse("absent", f"joint `{joint}` has no `{key}`; write 0 if it is 0", line)
         if isinstance(value, str) and NUMBER.fullmatch(value):
             value = float(value)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if not finite(value):
             hint = "; write a decimal point" if isinstance(value, str) and "," in value else ""
-            raise self.refuse("number", f"{key} of joint `{joint}` is `{value}`, which is not a number{hint}", line)
+            shown = cut(value) if isinstance(value, str) else "beyond a double" if isinstance(value, int) else str(value)[:40]
+            raise self.refuse("number", f"{key} of joint `{joint}` is `{shown}`, which is not a number{hint}", line)
         return float(value)
 
     def pose(self, value: Any, key: str, length: float, angle: float) -> Frame:
@@ -210,7 +225,7 @@ class _Reader:
                 T = read_parts(xyz, quaternion, None if rpy is None else [r * angle for r in rpy], key)
             else:
                 rows = value if isinstance(value, list) else [value]
-                T = read_matrix([self.floats(r, key) if isinstance(r, list) else r for r in rows], key)
+                T = read_matrix([self.floats(row if isinstance(row, list) else [row], key) for row in rows] if len(rows) == 4 else self.floats(rows, key) or [], key)
         except (InvalidParams, TypeError, ValueError) as e:
             raise self.refuse("pose", f"`{key}` is no pose: {e}") from None
         x, y, z = translation_of(T)
@@ -220,6 +235,6 @@ class _Reader:
         """A list of finite numbers, or None."""
         if value is None:
             return None
-        if not isinstance(value, list) or any(isinstance(x, bool) or not isinstance(x, (int, float)) or not math.isfinite(x) for x in value):
+        if not isinstance(value, list) or not all(map(finite, value)):
             raise self.refuse("pose", f"`{key}` must be a list of finite numbers")
         return [float(x) for x in value]

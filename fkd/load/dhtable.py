@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
+from fkd.errors import BundleRefused
 from fkd.kernel.motion import compose
 from fkd.kernel.pose import frame, rotation_from_rpy, rotation_of, rpy_from_rotation, translation_of
 from fkd.load.urdf import Description, JointRecord
@@ -90,5 +92,7 @@ def _compose(A: Frame, B: Frame) -> Frame:
 def _joint(
     name: str, kind: str, parent: str, child: str, T: Frame, file: str, line: int, limits: Limits | None = None
 ) -> JointRecord:
+    if not all(map(isfinite, T)):
+        raise BundleRefused(f"{file}:{line}: the frame of joint `{name}` leaves the range of a double", reason="dh-overflow", file=file, line=line)
     rpy = rpy_from_rotation(rotation_of(T))[0]
     return JointRecord(name, kind, parent, child, file, line, translation_of(T), rpy, (0.0, 0.0, 1.0), limits)

@@ -13,6 +13,8 @@ TEXT = (".urdf", ".xacro", ".xml", ".toml", ".yaml", ".yml", ".json", ".csv")
 MAX_FILES = 100_000  # a whole workspace of vendors' packages has some ten thousand
 MAX_DEPTH = 12  # folders below a package path
 PACKAGE = "package.xml"
+MAX_SIBLINGS = 1000
+IGNORE = ("COLCON_IGNORE", "AMENT_IGNORE", "CATKIN_IGNORE")
 
 
 @dataclass
@@ -109,12 +111,23 @@ def packages(word: str) -> dict[str, Path]:
         return {name: path}
     found: dict[str, Path] = {}
     for place, folders, files in os.walk(path):
+        if any(name in files for name in IGNORE):  # what a build tool made of packages that lie elsewhere
+            folders[:] = []
+            continue
         if PACKAGE in files:
-            found.setdefault(Path(place).resolve().name, Path(place))
+            name = Path(place).resolve().name
+            # Two of one name stand side by side; the expander refuses to choose, should the model name them.
+            found[name if name not in found else f"{name}@{len(found)}"] = Path(place)
         deep = PACKAGE in files or len(Path(place).relative_to(path).parts) >= MAX_DEPTH
         folders[:] = [] if deep else sorted(f for f in folders if not f.startswith("."))
     beneath = {f.name: f for f in sorted(path.iterdir()) if f.is_dir() and not f.name.startswith(".")}
     return found or {path.resolve().name: path, **beneath}
+
+
+def siblings(package: Path) -> dict[str, Path]:
+    """The packages beside one, as in a workspace."""
+    beside = sorted(f for f in package.resolve().parent.iterdir() if (f / PACKAGE).is_file())
+    return {f.name: f for f in beside[:MAX_SIBLINGS] if f != package.resolve()}
 
 
 def beside(file: Path, package_paths: Iterable[str]) -> Folders:
@@ -126,5 +139,5 @@ def beside(file: Path, package_paths: Iterable[str]) -> Folders:
     if ((own / PACKAGE).is_file() and own.resolve() not in {f.resolve() for f in given.values()}) or not any(_within(file, folder) for folder in given.values()):
         given = {own.name: own} | given
     if (own / PACKAGE).is_file():
-        given = given | {n: f for n, f in packages(str(own.parent)).items() if n not in given}
+        given = given | {n: f for n, f in siblings(own).items() if n not in given}
     return Folders(given)

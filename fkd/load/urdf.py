@@ -31,6 +31,7 @@ ATTRIBUTES = {
     "limit": ("lower", "upper", "velocity", "effort"),
 }
 SKIPPED_IN_JOINT = ("dynamics", "calibration", "safety_controller", "joint_properties", "gazebo", "physics", "hardwareInterface")
+XACRO_CONTROL = ("if", "unless", "include", "call", "insert_block", "element", "attribute")
 SKIPPED_IN_ROBOT = (
     "material", "gazebo", "transmission", "ros2_control", "sensor", "frame", "mujoco", "model_state", "loop_joint",
     "group", "drake", "version", "static", "plugin", "actuator", "disable_collisions", "author", "verbose",
@@ -116,13 +117,21 @@ class _Reader:
             return False
         if tag.startswith("xacro:"):
             hint = "rename the file to .urdf.xacro, or expand it first"
+            if where != "<robot>" or tag.removeprefix("xacro:") in XACRO_CONTROL:
+                self.error("urdf-xacro-left", element, f"<{tag}> in {where} is not expanded, and what it holds is lost", hint)
+                return True
             self.say("warning", "urdf-xacro-left", element, f"<{tag}> is not expanded and adds nothing here", hint)
             return False
-        if ":" in tag:
+        bare = tag.rpartition(":")[2]
+        if ":" in tag and (where == "<robot>" or bare not in known):
             return False
-        near = nearest(tag, known)
+        near = bare if ":" in tag else nearest(tag, known)
         if near:
             self.error("urdf-element-unknown", element, f"<{tag}> in {where} is not an element of URDF", f"did you mean <{near}>?")
+        elif where != "<robot>":
+            known_here = f"known: {', '.join(known + harmless)}"
+            self.error("urdf-element-unknown", element, f"<{tag}> in {where} is not an element of URDF, and what it means would be lost", known_here)
+            return True
         else:
             self.say("info", "urdf-element-skipped", element, f"<{tag}> in {where} is not an element of URDF; skipped")
         return near is not None
@@ -188,7 +197,8 @@ class _Reader:
         known = ATTRIBUTES[child.tag]
         if attribute in known or ":" in attribute:
             return
-        near = nearest(attribute, known)
+        near = {"min": "lower", "max": "upper"}.get(attribute) if child.tag == "limit" else None
+        near = near or nearest(attribute, known)
         if child.tag == "limit" and near not in ("lower", "upper"):
             return  # vendors add motor data here; it does not touch the kinematics
         hint = f"did you mean `{near}`?" if near else f"known: {', '.join(known)}"

@@ -23,8 +23,10 @@ def write_urdf(model: Model) -> str:
 
 
 def _joint(j: Joint) -> list[str]:
+    # Revolute without limits is what the format calls continuous; other readers refuse it by its own name.
+    kind = "continuous" if j.type == "revolute" and j.limits is None else j.type
     lines = [
-        f"  <joint name={quoteattr(j.name)} type={quoteattr(j.type)}>",
+        f"  <joint name={quoteattr(j.name)} type={quoteattr(kind)}>",
         f"    <parent link={quoteattr(j.parent)}/>",
         f"    <child link={quoteattr(j.child)}/>",
         f'    <origin xyz="{_numbers(j.xyz)}" rpy="{_numbers(j.rpy)}"/>',
@@ -33,6 +35,8 @@ def _joint(j: Joint) -> list[str]:
         lines.append(f'    <axis xyz="{_numbers(j.axis)}"/>')
     if j.limits:
         given = {"lower": j.limits.lower, "upper": j.limits.upper, "velocity": j.limits.velocity, "effort": j.limits.effort}
+        if j.type in ("revolute", "prismatic"):  # other readers refuse a limit without them
+            given = {k: 0.0 if v is None else v for k, v in given.items()}
         written = " ".join(f'{k}="{_number(v)}"' for k, v in given.items() if v is not None)
         lines.append(f"    <limit {written}/>" if written else "    <limit/>")
     if j.mimic:

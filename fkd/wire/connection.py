@@ -19,7 +19,7 @@ Call = Callable[[str, Raw], bytes]  # method, params -> the result's JSON; raise
 
 MAX_BATCH = 1000  # requests in one array: more are better sent as lines, which can be answered one by one
 MESSAGE_COST = 64  # bytes of reply that a message is worth beside its reply
-MAX_BATCH_REPLY = 64 << 20  # bytes of one batch's replies, which can only be sent together
+MAX_BATCH_REPLY = 4 << 20  # bytes of one batch's replies, which can only be sent together
 
 log = logging.getLogger("fkd")
 

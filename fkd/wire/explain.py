@@ -37,8 +37,9 @@ def explain(e: Exception, params: Raw, method: str, shape: type[msgspec.Struct] 
     if found := re.fullmatch(r"Object missing required field `(.+)`", message):
         return InvalidParams(f"{path} has no `{found[1]}`", reason="missing-parameter", path=path,
                              expected=f"the member `{found[1]}`", got=kind(text))
-    expected = "a number within the range of a double" if "out of range" in message else "what the method takes"
-    return InvalidParams(f"{path}: {message[:1].lower()}{message[1:]}", path=path, expected=expected, got=kind(text))
+    too_large = "out of range" in message
+    expected, got = ("a number within the range of a double", "a larger one") if too_large else ("what the method takes", kind(text))
+    return InvalidParams(f"{path}: {message[:1].lower()}{message[1:]}", path=path, expected=expected, got=got)
 
 
 def _unknown(name: str, path: str, method: str, shape: type[msgspec.Struct] | None) -> InvalidParams:

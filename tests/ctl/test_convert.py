@@ -67,11 +67,13 @@ def test_diff(folder: Path, capsys: Any) -> None:
     capsys.readouterr()
     assert main(["diff", "old.urdf", "old.urdf"]) == 0
     assert capsys.readouterr().out == "no difference\n"
-    assert main(["diff", "old.urdf", "new.urdf"]) == 1
+    assert main(["diff", "old.urdf", "new.urdf", "--exit-code"]) == 1
+    capsys.readouterr()
+    assert main(["diff", "old.urdf", "new.urdf"]) == 0
     printed = capsys.readouterr().out
     assert "joint j: xyz (0 0 1) -> (0 0 1.002)" in printed
     assert "2.000000 mm" in printed
-    assert main(["--json", "diff", "old.urdf", "new.urdf"]) == 1
+    assert main(["--json", "diff", "old.urdf", "new.urdf"]) == 0
     assert json.loads(capsys.readouterr().out)["moved"][0]["link"] == "b"
     for samples in ("0", "-1", "1000000000"):
         assert main(["diff", "old.urdf", "new.urdf", "--samples", samples]) == 2

@@ -122,3 +122,24 @@ def test_a_measured_origin_is_used_and_told(tmp_path: Path) -> None:
     assert "0.5 mm" in found.message
     assert f"{math.degrees(0.01):.4g} deg" in found.message
     assert "a.urdf:2" in found.message
+
+
+def test_what_would_change_the_robot_unseen_is_refused(workspace: Path, tmp_path: Path) -> None:
+    """A bundle.toml beside a file that is packed alone, a second package of the same name, a slip in an argument's name."""
+    with pytest.raises(BundleRefused, match="did you mean `side`"):
+        bundled(collect(workspace / "arm/urdf/arm.urdf.xacro", xacro_args={"sied": "right"}), tmp_path)
+    package(workspace.parent / "install", "common").joinpath("macros.xacro").write_text(MACROS.replace("base", "bace"))
+    with pytest.raises(BundleRefused, match="twice"):
+        collect(workspace / "arm/urdf/arm.urdf.xacro", package_paths=[str(workspace.parent)])
+    (workspace.parent / "install" / "COLCON_IGNORE").touch()
+    assert bundled(collect(workspace / "arm/urdf/arm.urdf.xacro", package_paths=[str(workspace.parent)]), tmp_path).links == ("base", "left")
+    (workspace / "arm/urdf/bundle.toml").write_text('length_unit = "mm"')
+    with pytest.raises(BundleRefused, match="passed over"):
+        collect(workspace / "arm/urdf/arm.urdf.xacro")
+
+
+def test_a_tables_unit_does_not_count_twice(tmp_path: Path) -> None:
+    (tmp_path / "arm.csv").write_text("# convention: standard\n# length_unit: mm\n# angle_unit: rad\njoint,type,a,alpha,d,theta\nj,revolute,300,0,400,0\n")
+    assert bundled(collect(tmp_path / "arm.csv", tip="tool0"), tmp_path).pose([0.0])[3::4] == [0.3, 0.0, 0.4, 1.0]
+    with pytest.raises(BundleRefused, match="length_unit"):
+        bundled(collect(tmp_path / "arm.csv", length_unit="mm"), tmp_path)

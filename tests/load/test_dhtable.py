@@ -173,6 +173,20 @@ def test_garbage_is_refused_and_nothing_else(data: bytes, name: str) -> None:
         read_table(data, name, ALL)
 
 
+def test_huge_tables_and_numbers_are_refused_at_once() -> None:
+    row = {"joint": "j", "a": 0, "alpha": 0, "d": 0, "theta": 0}
+    many = {"rows": [], **{f"k{i}": 1 for i in range(40_000)}}
+    for text in (json.dumps({"rows": [{**row, "a": 10**400}]}), json.dumps(many), json.dumps(many)[:-2] + ',"k0":1}', "x" * 300_000):
+        with pytest.raises(BundleRefused):
+            read_table(text.encode(), "t.json", ALL)
+    with pytest.raises(BundleRefused):
+        read_table(b"j" * 140_000 + b",type\n", "t.csv", ALL)
+    far = {"rows": [{**row, "a": 1.7e308, "joint": name, "type": "fixed"} for name in ("i", "j")]}
+    with pytest.raises(BundleRefused) as e:
+        describe_table(read_table(json.dumps(far).encode(), "t.json", ALL))
+    assert e.value.reason == "dh-overflow"
+
+
 def test_toml_reads_as_json_does() -> None:
     toml = b'convention = "modified"\nlength_unit = "m"\nangle_unit = "rad"\n[[rows]]\njoint = "j"\na = 0.1\nalpha = 0\nd = 1\ntheta_offset = 0.5\n'
     row = read_table(toml, "t.toml").rows[0]

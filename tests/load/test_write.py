@@ -15,7 +15,7 @@ from fkd.load.settings import Settings
 from fkd.load.urdf import read_urdf
 from fkd.load.write import write_urdf
 from fkd.load.xml import parse_xml
-from fkd.model import Model
+from fkd.model import Limits, Model
 from fkd.robot import Robot
 
 TEXT = """<robot name="a &amp; &quot;b&quot;"><link name="r&lt;t"/><link name="x"/><link name="y"/><link name="z"/><link name="w"/><link name="v"/>
@@ -37,8 +37,9 @@ def again(first: Model) -> Model:
 
 
 def same(first: Model, second: Model) -> bool:
-    """All that the kinematics and the wire tell of a model, to the last bit."""
-    tell = lambda m: [(j.name, j.type, j.parent, j.child, j.T_parent_joint, j.axis, j.limits, j.mimic, j.index, j.ratio, j.bias)  # noqa: E731
+    """All that the kinematics and the wire tell of a model, to the last bit (velocity and effort are told below)."""
+    limits = lambda j: j.limits and (j.limits.lower, j.limits.upper)  # noqa: E731
+    tell = lambda m: [(j.name, j.type, j.parent, j.child, j.T_parent_joint, j.axis, limits(j), j.mimic, j.index, j.ratio, j.bias)  # noqa: E731
                       for j in sorted(m.joints, key=lambda j: j.name)]  # fmt: skip
     return tell(first) == tell(second) and [j.name for j in first.independent] == [j.name for j in second.independent] and first.links == second.links
 
@@ -73,6 +74,16 @@ def test_units_and_calibration_are_in_the_numbers() -> None:
     assert second.by_name["one"].xyz == (0.001, 0.002, 0.003)
     assert second.by_name["two"].limits.upper == 0.009
     assert second.by_name["two"].xyz == (0.5, 0.0, 0.0)
+
+
+def test_other_readers_find_the_limits_that_they_ask_for() -> None:
+    """They refuse a revolute joint without limits, and a limit without effort and velocity."""
+    text = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
+<joint name="free" type="revolute"><parent link="a"/><child link="b"/></joint>
+<joint name="held" type="revolute"><parent link="b"/><child link="c"/><limit lower="-1" upper="1" velocity="2"/></joint></robot>"""
+    second = again(model(text))
+    assert second.by_name["free"].type == "continuous"
+    assert second.by_name["held"].limits == Limits(-1.0, 1.0, 2.0, 0.0)
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in (Path(__file__).parent.parent / "robots").glob("*.urdf") if "broken" not in p.name))

@@ -82,7 +82,9 @@ class _Expander(Host):
         self.at(source)
         for name in sorted(self.unused):
             hint = suggest(name, self.arguments.keys() - {name})
-            self.say("xacro-unused-arg", "warning", f"the argument `{name}` is given, but nothing uses it{hint}")
+            # With a name beside it that the file does declare, it is a slip that would leave the default robot in place.
+            severity = "error" if hint else "warning"
+            self.say("xacro-unused-arg", severity, f"the argument `{name}` is given, but nothing uses it{hint}")
         return Expansion(root, tuple(self.tree.used), tuple(self.findings))
 
     def look_over(self, root: Element) -> None:
