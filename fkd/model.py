@@ -123,6 +123,8 @@ class Model:
 
     def require_link(self, name: str, path: str = "$.params.links") -> str:
         """`name` if it is a link; else ModelError with the nearest link, or the child link of a joint so named."""
+        if not isinstance(name, str):
+            raise ModelError(f"a link is named by a string, not by {type(name).__name__}", reason="unknown-link", path=path, name=cut(str(name)))
         if name in self.link_set:
             return name
         if name in self.by_name:

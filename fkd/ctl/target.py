@@ -35,6 +35,8 @@ class Target(Protocol):
 
 def target(options: argparse.Namespace) -> Target:
     """The model that --model names, else the daemon."""
+    if options.model and options.socket:
+        raise UsageError("--socket and --model exclude each other: ask the daemon or the file")
     return Local(options.model) if options.model else Live(socket_path(options.socket), options.timeout)
 
 

@@ -107,13 +107,18 @@ class _Reader:
         said = head.get(key)
         option = "--" + key.replace("_", "-")
         if said is None and given is None:
-            raise self.refuse(key.replace("_", "-"), f"the table does not say its {key}; write it in the file or give {option} ({' or '.join(known)})")
+            raise self.refuse(key.replace("_", "-"), f"the table does not say its {key}; write it in the file ({self.how(key, known[0])}), or turn it into a URDF by `fkctl from-dh` with {option} {'|'.join(known)}")
         for word in (said, given):
             if word is not None and word not in known:
                 raise self.refuse(key.replace("_", "-"), f"{key} `{word}` is not one of {', '.join(known)}{did_you_mean(str(word), known)}")
         if said is not None and given is not None and said != given:
             raise self.refuse(key.replace("_", "-"), f"the table says {key} `{said}`, but {option} says `{given}`")
         return str(said if said is not None else given)
+
+    def how(self, key: str, word: str) -> str:
+        """How a file of this kind says a word about itself."""
+        csv_line, member = f"a line `# {key}: {word}`", f"`{key} = \"{word}\"`"
+        return csv_line if self.file.casefold().endswith(".csv") else member.replace(" =", ":") if self.file.endswith("json") else member
 
     def csv(self, text: str) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
         """Comment lines `# key: value` say convention and units; then a header, then rows."""
