@@ -69,6 +69,19 @@ def test_a_row_without_a_pose_is_named(bad: float) -> None:
     assert e.value.data["path"] == "$.params.q[4321][2]"
 
 
+@pytest.mark.parametrize("size", [0.0, 1e-160, 0.9e154, 1e160])
+def test_a_row_with_a_quaternion_of_no_usable_norm_is_named(size: float) -> None:
+    """Four times 0.9e154: no square overflows and no sum of two, but the norm does; such a row must not come out as the identity."""
+    robot = load(ROBOTS / "kin_mixed.urdf")
+    q = configurations(robot, 10)
+    place = next(j.index for j in robot.model.independent if j.type == "floating") + 3
+    q[7, place : place + 4] = size
+    with pytest.raises(InvalidParams) as e:
+        robot.fk_batch(q, robot.links)
+    assert e.value.reason == "quaternion-norm"
+    assert e.value.data["path"] == f"$.params.q[7][{place}]"
+
+
 def test_names_that_are_not_there() -> None:
     robot = load(ROBOTS / "wire_arm.urdf")
     for call in (lambda: robot.fk_batch(np.zeros((1, 6)), "tol0"), lambda: robot.jacobian([0] * 6, "tol0"), lambda: robot.jacobian([0] * 6, base="tol0")):

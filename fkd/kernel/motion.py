@@ -124,13 +124,18 @@ def plane(normal: Sequence[float]) -> tuple[tuple[float, float, float], tuple[fl
 
 
 def floating(values: Sequence[Ref]) -> tuple[Frame, Frame]:
-    """(x, y, z, qx, qy, qz, qw) -> rotation, position. Any non-zero norm will do; a zero norm divides by zero."""
+    """(x, y, z, qx, qy, qz, qw) -> rotation, position. Any non-zero norm will do; a zero norm divides by zero.
+
+    The diagonal is written with half the squared norm in place of 1, so that a norm beyond the range of a double gives
+    NaN, which every caller looks for, and not the identity.
+    """
     px, py, pz, x, y, z, w = values
-    s = 2.0 / (x * x + y * y + z * z + w * w)
+    norm2 = x * x + y * y + z * z + w * w
+    s, half = 2.0 / norm2, 0.5 * norm2
     return [
-        1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w),
-        s * (x * y + z * w), 1.0 - s * (x * x + z * z), s * (y * z - x * w),
-        s * (x * z - y * w), s * (y * z + x * w), 1.0 - s * (x * x + y * y),
+        s * (half - (y * y + z * z)), s * (x * y - z * w), s * (x * z + y * w),
+        s * (x * y + z * w), s * (half - (x * x + z * z)), s * (y * z - x * w),
+        s * (x * z - y * w), s * (y * z + x * w), s * (half - (x * x + y * y)),
     ], (px, py, pz)  # fmt: skip
 
 
