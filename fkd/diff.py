@@ -9,8 +9,7 @@ from random import Random
 from typing import Any
 
 from fkd.configuration import NEUTRAL
-from fkd.kernel.motion import compose, invert
-from fkd.kernel.pose import axis_angle_from_quaternion, quaternion_from_rotation, rotation_of, translation_of
+from fkd.kernel.pose import angle_between, rotation_of, translation_of
 from fkd.model import Joint
 from fkd.robot import Robot
 
@@ -93,8 +92,7 @@ def _moved(old: Robot, new: Robot, links: list[str], samples: int, random: Rando
             A, B = (p[link][:12] for p in poses)
             if A == B:
                 continue
-            between = compose(invert(A), B)
-            angle = axis_angle_from_quaternion(quaternion_from_rotation(rotation_of(between)))[1]  # type: ignore[arg-type]
+            angle = angle_between(rotation_of(A), rotation_of(B))
             apart = dist(translation_of(A), translation_of(B))
             worst[link] = (max(worst[link][0], apart), max(worst[link][1], angle))
     return sorted((Moved(link, *w) for link, w in worst.items()), key=lambda m: (-m.position, -m.angle))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 from fkd.errors import InvalidParams
 from fkd.kernel.emit_c import CFunction, CTable, emit_c, identifier
-from fkd.kernel.jacobian import pose_and_jacobian
-from fkd.kernel.motion import Tree, forward
-from fkd.kernel.pose import matrix
-from fkd.kernel.program import Program, record
-from fkd.kernel.scalar import Ref
+from fkd.kernel.program import Program
 from fkd.model import Joint, Limits
 from fkd.robot import Robot
 
@@ -79,18 +76,17 @@ def _meaning(joint: Joint, k: int) -> str:
 
 
 def _functions(robot: Robot, links: tuple[str, ...], named: bool) -> list[CFunction]:
-    base, places = robot.model.base, [robot._place[link] for link in links]
-    tree, start = robot._tree, robot._place[base]
+    base = robot.model.base
     functions = []
-    for link, place, ending in zip(links, places, _endings(links) if named else [""], strict=True):
+    for link, ending in zip(links, _endings(links) if named else [""], strict=True):
         about = [f"q -> T, the pose of {link} in {base}."]
-        functions.append(CFunction(f"pose{ending}", _poses(tree, [place], start), ("T",), about))
+        functions.append(CFunction(f"pose{ending}", robot.program([link], base), ("T",), about))
         if robot.dof:  # else J has no columns
             about = [f"q -> T, the pose of {link} in {base}, and J, its Jacobian there."]
-            functions.append(CFunction(f"jacobian{ending}", _jacobian(tree, place, start), ("T", "J"), about))
+            functions.append(CFunction(f"jacobian{ending}", robot.jacobian_program(link, base), ("T", "J"), about))
     if len(links) > 1:  # together they share terms
         about = [f"q -> T, {len(links)} poses in {base}, of 16 values each:", *links]
-        functions.append(CFunction("poses", _poses(tree, places, start), ("T",), about))
+        functions.append(CFunction("poses", _joined(robot.program(links, base)), ("T",), about))
     return functions
 
 
@@ -104,19 +100,9 @@ def _endings(links: Sequence[str]) -> list[str]:
     return endings
 
 
-def _poses(tree: Tree, links: Sequence[int], base: int) -> Program:
-    def computation(q: Sequence[Ref]) -> list[list[Ref]]:
-        return [[x for T in forward(tree, q, links, base) for x in matrix(T)]]  # type: ignore[arg-type]
-
-    return record(tree.width, computation)
-
-
-def _jacobian(tree: Tree, link: int, base: int) -> Program:
-    def computation(q: Sequence[Ref]) -> list[list[Ref]]:
-        T, J = pose_and_jacobian(tree, q, link, base)
-        return [matrix(T), [x for row in J for x in row]]  # type: ignore[list-item,arg-type]
-
-    return record(tree.width, computation)
+def _joined(program: Program) -> Program:
+    """All outputs one behind the other, as one array of C takes them."""
+    return replace(program, outputs=(tuple(place for group in program.outputs for place in group),))
 
 
 def _tables(robot: Robot) -> list[CTable]:

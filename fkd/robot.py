@@ -141,10 +141,10 @@ class Robot:
         values = self.configuration(q)
         self._configurations.check_quaternions(values, "$.params.q")
         try:
-            found = self.jacobian_kernel(target, self.model.base if base is None else base)(values)
+            _, flat = self.jacobian_kernel(target, self.model.base if base is None else base)(values)
         except (ValueError, ZeroDivisionError, OverflowError):
             raise self._why(values, "$.params.q") from None
-        J = np.array(found[1:]).reshape(6, self.dof)
+        J = np.array(flat).reshape(6, self.dof)
         if not np.isfinite(J).all():
             raise self._overflow("$.params.q")
         return J
@@ -189,16 +189,9 @@ class Robot:
         return self._cached((base, links), lambda: compile_python(self.program(links, base), label))
 
     def jacobian_kernel(self, link: str, base: str) -> Kernel:
-        """The compiled function q -> the pose (12 numbers) and the Jacobian's six rows, from the cache or made now."""
-        place = self._place[self.model.require_link(link, "$.params.link")]
-        tree, start = self._tree, self._place[self.model.require_link(base, "$.params.base")]
-
-        def computation(q: Sequence[Ref]) -> list[Sequence[Ref]]:
-            T, rows = pose_and_jacobian(tree, q, place, start)
-            return [T, *rows]
-
+        """The compiled function of `jacobian_program`, from the cache or made now."""
         label = f"{self.name}: {base} -> {link}, Jacobian"
-        return self._cached((base, (link,), "jacobian"), lambda: compile_python(record(tree.width, computation), label))
+        return self._cached((base, (link,), "jacobian"), lambda: compile_python(self.jacobian_program(link, base), label))
 
     def _cached(self, key: tuple[Any, ...], make: Callable[[], Kernel]) -> Kernel:
         kernel = self._kernels.get(key)
@@ -216,6 +209,17 @@ class Robot:
         places = [self._place[self.model.require_link(link)] for link in links]
         tree, start = self._tree, self._place[self.model.require_link(base, "$.params.base")]
         return record(tree.width, lambda q: [matrix(T) for T in forward(tree, q, places, start)])  # type: ignore[arg-type]
+
+    def jacobian_program(self, link: str, base: str) -> Program:
+        """The straight-line program q -> T_base_link (16 numbers) and the Jacobian (6 x dof numbers, row-major)."""
+        place = self._place[self.model.require_link(link, "$.params.link")]
+        tree, start = self._tree, self._place[self.model.require_link(base, "$.params.base")]
+
+        def computation(q: Sequence[Ref]) -> list[list[Ref]]:
+            T, rows = pose_and_jacobian(tree, q, place, start)
+            return [matrix(T), [x for row in rows for x in row]]  # type: ignore[list-item,arg-type]
+
+        return record(tree.width, computation)
 
     def workspace(self, links: tuple[str, ...], base: str) -> Workspace:
         """This thread's scratch for batches of these links, kept from call to call."""

@@ -31,8 +31,7 @@ class Limits:
 
     message: int = MAX_MESSAGE  # bytes of one request
     connections: int = 1024  # the usual limit on open files
-    # Bytes of replies (and of reading, at 64 a message) in one turn of the loop: about 1 ms of single poses, so that
-    # a client that pipelines a thousand requests delays its neighbours by no more.
+    # Bytes of replies (and 64 for each message) between two looks at the clock; TURN says when others get theirs.
     turn: int = 4 << 10
     unread: int = 256 << 10  # bytes of replies that may wait for a client before its requests are no longer read
     grace: float = 30.0  # seconds without any progress after which a client that does not read is dropped

@@ -12,10 +12,10 @@ from fkd.ctl import text
 from fkd.ctl.files import add_xacro, dumps, refuse_special, replacing, xacro_args
 from fkd.ctl.main import UsageError, file_name
 from fkd.errors import FkdError
-from fkd.load import load_model, model_of, read_settings, table_of
+from fkd.load import load_model, model_of, table_of
 from fkd.load.collect import find
 from fkd.load.dhread import Stated, is_table
-from fkd.load.source import find_model, open_source
+from fkd.load.source import find_model, open_source, read_settings
 from fkd.load.write import write_urdf
 from fkd.load.xacro import expand as expand_xacro
 from fkd.load.xml_text import to_text

@@ -119,6 +119,12 @@ def axis_angle_from_quaternion(quaternion: Quaternion) -> tuple[Triple, float]:
     return (x / length, y / length, z / length), 2.0 * atan2(length, w)
 
 
+def angle_between(r: Sequence[float], s: Sequence[float]) -> float:
+    """The angle (rad, 0 to pi) of the rotation that takes R (9 numbers) to S: that of R^T S."""
+    turn = tuple(sum(r[3 * k + i] * s[3 * k + j] for k in range(3)) for i in range(3) for j in range(3))
+    return axis_angle_from_quaternion(quaternion_from_rotation(turn))[1]
+
+
 def frame(xyz: Sequence[float], rotation: Sequence[float]) -> tuple[float, ...]:
     """Translation (m) and R (9 numbers) -> 3x4 frame, 12 numbers row-major."""
     r, (x, y, z) = rotation, xyz

@@ -10,14 +10,11 @@ from fkd.load.bundle import Bundle
 from fkd.load.check import calibrated, check_description, refuse_errors
 from fkd.load.dhread import Stated, is_table, read_table
 from fkd.load.dhtable import describe_table
-from fkd.load.settings import Settings, parse_settings
-from fkd.load.source import Source, find_model, open_source
+from fkd.load.settings import PER_METRE, SETTINGS, Settings
+from fkd.load.source import Source, find_model, open_source, read_settings
 from fkd.load.urdf import Description, read_urdf
 from fkd.load.xacro import expand
 from fkd.model import Model
-
-SETTINGS = "bundle.toml"
-PER_METRE = {"m": 1.0, "cm": 100.0, "mm": 1000.0}
 
 
 def load_model(
@@ -29,13 +26,18 @@ def load_model(
     Raises BundleRefused.
     """
     source = open_source(path, allow_unhashed=allow_unhashed)
-    settings = read_settings(source)
-    description = describe(source, settings)
-    findings = findings_of(description, settings)
+    settings, description, findings = judged(source)
     refuse_errors(findings, source.name)
     trust = ("hashed" if source.hashed else "unhashed") if isinstance(source, Bundle) else "unbundled"
     choices = choose(settings, tip, base)
     return build_model(description, choices, digest=source.digest, trust=trust, source=source.name), findings
+
+
+def judged(source: Source) -> tuple[Settings, Description, list[Finding]]:
+    """What a source says of itself, the records of its model, and all findings about them, errors too."""
+    settings = read_settings(source)
+    description = describe(source, settings)
+    return settings, description, findings_of(description, settings)
 
 
 def findings_of(description: Description, settings: Settings) -> list[Finding]:
@@ -68,11 +70,6 @@ def choose(settings: Settings, tip: str | None = None, base: str | None = None) 
     )  # fmt: skip
 
 
-def read_settings(source: Source) -> Settings:
-    """The bundle's own bundle.toml, or the defaults where it has none."""
-    return parse_settings(source.read(SETTINGS), SETTINGS) if SETTINGS in source else Settings()
-
-
 def describe(source: Source, settings: Settings) -> Description:
     """The records of the model that a source holds, errors and all: URDF, xacro or DH table."""
     entry = find_model(source, settings)
@@ -88,20 +85,13 @@ def examine(path: str | Path) -> list[Finding]:
     """Every finding about what lies at `path`, errors too, in one pass. Raises nothing for a bad bundle or file."""
     try:
         source = open_source(path)
-        settings = read_settings(source)
-        description = describe(source, settings)
-        findings = findings_of(description, settings)
+        settings, description, findings = judged(source)
         if not any(f.severity == "error" for f in findings):
             build_model(description, choose(settings), digest=source.digest, trust="", source=source.name)
     except BundleRefused as e:
         file, line = str(e.data.get("file") or e.data.get("member") or path), e.data.get("line") or 0
         message = e.message
-        for place in (f"{source_name(path)}: ", f"{file}:{line}: ", f"{file}: "):  # the finding says the place itself
+        for place in (f"{Path(path).name}: ", f"{file}:{line}: ", f"{file}: "):  # the finding says the place itself
             message = message.removeprefix(place)
         return [Finding(e.reason, "error", file, line, message)]
     return findings
-
-
-def source_name(path: str | Path) -> str:
-    """What messages call a file."""
-    return Path(path).name

@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from fkd.errors import BundleRefused, Finding, nearest
-from fkd.kernel.motion import product
-from fkd.kernel.pose import axis_angle_from_quaternion, quaternion_from_rotation, rotation_from_rpy
+from fkd.kernel.pose import angle_between, rotation_from_rpy
 from fkd.load.urdf import Description, JointRecord
 from fkd.load.xml import Element
 
@@ -40,8 +39,7 @@ def calibrated(description: Description, origins: Mapping[str, tuple[Sequence[fl
             continue
         xyz, rpy = origins[joint.name]
         apart = math.dist(xyz, [scale * x for x in joint.xyz])
-        turn = product(transposed(rotation_from_rpy(joint.rpy)), rotation_from_rpy(rpy))
-        angle = axis_angle_from_quaternion(quaternion_from_rotation(turn))[1]  # type: ignore[arg-type]
+        angle = angle_between(rotation_from_rpy(joint.rpy), rotation_from_rpy(rpy))
         message = (
             f"joint `{joint.name}` has this unit's measured origin, {apart * 1e3:.4g} mm and {math.degrees(angle):.4g} deg "
             f"from the nominal one at {joint.file}:{joint.line}"
@@ -53,10 +51,6 @@ def calibrated(description: Description, origins: Mapping[str, tuple[Sequence[fl
         hint = "are these metres and radians?" if far else ""
         found.append(Finding("settings-calibrated", "warning" if far else "info", "bundle.toml", 0, message, hint))
     return found
-
-
-def transposed(r: Sequence[float]) -> tuple[float, ...]:
-    return (r[0], r[3], r[6], r[1], r[4], r[7], r[2], r[5], r[8])
 
 
 def refuse_errors(findings: Sequence[Finding], source: str) -> None:

@@ -11,11 +11,9 @@ from typing import Any
 from fkd.errors import BundleRefused
 from fkd.load.dhread import is_table
 from fkd.load.folder import PACKAGE, Folders, beside, packages, siblings
-from fkd.load.settings import Settings, format_settings, parse_settings
-from fkd.load.source import Source, find_model, open_source
+from fkd.load.settings import SETTINGS, Settings, format_settings
+from fkd.load.source import Source, find_model, open_source, read_settings
 from fkd.load.xacro import expand
-
-SETTINGS = "bundle.toml"
 
 
 def collect(source: Path, *, model: str | None = None, package_paths: Iterable[str] = (), **overrides: Any) -> dict[str, bytes]:
@@ -48,7 +46,7 @@ def find(source: Path, *, model: str | None = None, package_paths: Iterable[str]
         if SETTINGS not in folder and os.path.lexists(source / SETTINGS):  # passing it over could lose a calibration unseen
             message = f"{source / SETTINGS} is no regular file, or a link out of the folder; put the file itself there"
             raise BundleRefused(message, reason="source-special", member=SETTINGS)
-        settings = parse_settings(folder.read(SETTINGS), SETTINGS) if SETTINGS in folder else Settings()
+        settings = read_settings(folder)
         if model is not None:  # ./a.urdf and an absolute path will do
             settings = replace(settings, model=Path(os.path.relpath(source / model, source)).as_posix())
         own = Folders({"": source})  # the model is in the folder itself, not in a package that it uses
@@ -57,7 +55,7 @@ def find(source: Path, *, model: str | None = None, package_paths: Iterable[str]
     if model is not None:
         raise BundleRefused(f"{source} is a file; --model-file chooses within a folder", reason="source-not-folder")
     if alone.hashed or SETTINGS in alone:
-        settings = parse_settings(alone.read(SETTINGS), SETTINGS) if SETTINGS in alone else Settings()
+        settings = read_settings(alone)
         return alone, settings, find_model(alone, settings)
     entry = find_model(alone, Settings())
     if (source.parent / SETTINGS).is_file():

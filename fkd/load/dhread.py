@@ -19,12 +19,12 @@ from typing import Any
 from fkd.errors import BundleRefused, InvalidParams, cut, did_you_mean
 from fkd.kernel.pose import frame, rotation_of, translation_of
 from fkd.load.dhtable import Row, Table
+from fkd.load.settings import PER_METRE
 from fkd.load.urdf import NUMBER
 from fkd.model import IDENTITY, Frame, Limits
 from fkd.poses import read_matrix, read_parts
 
 CONVENTIONS = ("standard", "modified")
-LENGTHS = {"m": 1.0, "cm": 100.0, "mm": 1000.0}  # in a metre; dividing is rounded right, multiplying by 0.001 is not
 ANGLES = {"rad": 1.0, "deg": math.pi / 180.0}
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
 COLUMNS = ("joint", "type", "a", "alpha", "d", "theta", "lower", "upper")
@@ -84,7 +84,7 @@ class _Reader:
             if key not in HEAD:
                 raise self.refuse("key", f"there is no `{key}` in a DH table{did_you_mean(key, HEAD)}")
         convention = self.stated(head, "convention", CONVENTIONS, self.given.convention)
-        length = LENGTHS[self.stated(head, "length_unit", tuple(LENGTHS), self.given.length_unit)]
+        length = PER_METRE[self.stated(head, "length_unit", tuple(PER_METRE), self.given.length_unit)]
         angle = ANGLES[self.stated(head, "angle_unit", tuple(ANGLES), self.given.angle_unit)]
         if not rows:
             raise self.refuse("empty", "the table has no rows")

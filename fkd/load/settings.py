@@ -15,7 +15,8 @@ from fkd.load.paths import path_fault, show
 LengthUnit = Literal["m", "mm", "cm"]
 Vector = tuple[float, float, float]
 
-_UNITS = ("m", "mm", "cm")
+SETTINGS = "bundle.toml"
+PER_METRE = {"m": 1.0, "mm": 1000.0, "cm": 100.0}  # to divide by: 9 / 1000 is rounded right, 9 * 0.001 is not
 _MAX_SIZE = 64 << 10  # bytes; a hundred calibrated joints take about 12 KiB
 _MAX_DOTS = 400  # in a line (sixty joints calibrated in one); tomllib's memory is quadratic in the parts of a key
 _MAX_INTEGER = 1 << 63  # TOML promises 64 bits
@@ -171,11 +172,11 @@ class _Reader:
 
     def _unit(self, table: Mapping[str, Any]) -> LengthUnit:
         unit = table.get("length_unit", "m")
-        expected = " or ".join(f'"{u}"' for u in _UNITS)
+        expected = " or ".join(f'"{u}"' for u in PER_METRE)
         if not isinstance(unit, str):
             raise self._wrong_type(unit, ("length_unit",), expected)
-        if unit not in _UNITS:
-            near = nearest(unit, _UNITS)
+        if unit not in PER_METRE:
+            near = nearest(unit, PER_METRE)
             mean = f'; did you mean "{near}"?' if near else ""
             message = f"must be {expected}, not `{show(unit)}`{mean}"
             raise self._refuse("settings-value", ("length_unit",), message, expected=expected, did_you_mean=near)

@@ -14,7 +14,7 @@ from fkd.errors import BundleRefused, did_you_mean
 from fkd.load.bundle import absent, listing, open_bundle
 from fkd.load.limits import DEFAULT, Limits
 from fkd.load.paths import show
-from fkd.load.settings import Settings
+from fkd.load.settings import SETTINGS, Settings, parse_settings
 
 _DESCRIPTIONS = (".urdf", ".xacro", ".xml")
 _TABLES = (".csv", ".toml", ".json")  # of Denavit-Hartenberg rows
@@ -81,9 +81,9 @@ def open_source(path: str | Path, *, allow_unhashed: bool = False, limits: Limit
     return _alone(path, data, limits)
 
 
-def single_file(path: Path, *, limits: Limits = DEFAULT) -> Source:
-    """Open a plain `.urdf` or `.xacro`. Raises BundleRefused (`source-...`)."""
-    return _alone(path, _read_file(path, limits), limits)
+def read_settings(source: Source) -> Settings:
+    """The source's own bundle.toml, or the defaults where it has none. Raises BundleRefused."""
+    return parse_settings(source.read(SETTINGS), SETTINGS) if SETTINGS in source else Settings()
 
 
 def find_model(source: Source, settings: Settings) -> str:

@@ -13,7 +13,7 @@ from fkd.errors import BundleRefused
 from fkd.load.bundle import Bundle, Limits, open_bundle
 from fkd.load.pack import write_bundle
 from fkd.load.settings import Settings
-from fkd.load.source import find_model, open_source, single_file
+from fkd.load.source import find_model, open_source
 
 URDF = b'<robot name="r"><link name="base"/></robot>'
 XACRO = b'<?xml version="1.0"?>\n<!-- <robot name="no"> -->\n<robot xmlns:xacro="x"\n  name="$(arg n)"/>'
@@ -60,11 +60,10 @@ def test_hands_on_that_hashes_may_be_missing(tmp_path):
     assert open_source(path, allow_unhashed=True).hashed is False
 
 
-@pytest.mark.parametrize("opener", [open_source, single_file])
-def test_opens_a_plain_file(tmp_path, opener):
+def test_opens_a_plain_file(tmp_path):
     path = tmp_path / "ur5e.urdf"
     path.write_bytes(URDF)
-    source = opener(path)
+    source = open_source(path)
     assert (source.name, source.names(), source.hashed) == ("ur5e.urdf", ["ur5e.urdf"], False)
     assert source.digest == hashlib.sha256(URDF).hexdigest()
     assert source.read("ur5e.urdf") == URDF
