@@ -55,11 +55,12 @@ class Column:
         if not self.period:
             return x
         best = x + self.period * round((seed - x) / self.period)
-        if best < self.lower:
-            best += self.period * ceil((self.lower - best) / self.period)
+        if best < self.lower:  # a limit missed by rounding is met: one more turn would leave the seed for nothing
+            best += self.period * ceil((self.lower - best) / self.period - ROUNDING)
         elif best > self.upper:
-            best -= self.period * ceil((best - self.upper) / self.period)
-        return best if self.lower <= best <= self.upper else self.within(x)
+            best -= self.period * ceil((best - self.upper) / self.period - ROUNDING)
+        clipped = min(max(best, self.lower), self.upper)
+        return clipped if abs(clipped - best) <= self.period * 2 * ROUNDING else self.within(x)
 
     def inside(self, x: float, seed: float) -> float | None:
         """As `near`, or None where x is outside the limits, whole periods aside, by more than rounding."""

@@ -49,7 +49,14 @@ def test_near_is_the_nearest_to_the_seed_of_all_that_are_inside(a: float, b: flo
     for y in same:
         assert abs(got - seed) <= abs(y - seed) + 1e-9
     if same:
-        assert min(abs(got - y) for y in same) < 1e-9
+        assert abs(c.difference(got, x)) < 1e-9
+
+
+def test_near_takes_a_limit_that_rounding_just_misses() -> None:
+    c = angle(-2.1600300535367287, 5.0)
+    assert c.near(-2.1600300535367287, -6.0) == c.lower
+    c = angle(-7.630247304397329, 1.8036318503496442)  # the upper limit and x are the same angle
+    assert c.near(8.08681715752923, 35.0) == c.upper
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(-inf, inf), (-inf, 1.0), (1.0, inf)])
