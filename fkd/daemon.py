@@ -17,7 +17,7 @@ from typing import Any
 import uvloop
 
 from fkd.config import Config, ConfigError, parse_arguments
-from fkd.dispatch import Service
+from fkd.dispatch import serving
 from fkd.errors import BundleRefused, FkdError
 from fkd.listen import BACKLOG, Listener, adopt, bind
 from fkd.notify import Notifier
@@ -97,7 +97,7 @@ async def serve(robot: Robot, listener: Listener, config: Config, notifier: Noti
         loop.add_signal_handler(number, stop.set)
     # Until there is a reload, a hang-up must at least not end a service that others rely on.
     loop.add_signal_handler(signal.SIGHUP, log.warning, "SIGHUP has no effect; restart fkd to serve another model")
-    server = Server(Service(robot), config.limits, loop)
+    server = Server(serving(robot), config.limits, loop)
     # The path is the listener's business: only it knows whether the socket is ours to unlink, or systemd's.
     accepting = await loop.create_unix_server(server.protocol, sock=listener.socket, backlog=BACKLOG, **KEEP_PATH)
     log.info("serving %s (%s, digest %.12s) on %s", robot.name, robot.model.trust, robot.digest, listener.path)

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fkd.configuration import Configurations, JointValues
-from fkd.errors import Finding, InvalidParams
+from fkd.errors import Finding, InvalidParams, cut
 from fkd.kernel.emit_python import compile_python
-from fkd.kernel.jacobian import pose_and_jacobian
+from fkd.kernel.jacobian import pose_and_jacobian, seen_from
 from fkd.kernel.motion import Edge, Tree, compose, forward
 from fkd.kernel.pose import matrix
 from fkd.kernel.program import Program, record
 from fkd.kernel.scalar import Ref
 from fkd.load import load_model
 from fkd.model import Model
+from fkd.poses import read_matrix
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,26 +129,21 @@ class Robot:
         return {link: results[link] for link in names} if alone is None else results[alone]
 
     def jacobian(
-        self, q: Sequence[float] | JointValues, link: str | None = None, base: str | None = None
+        self, q: Sequence[float] | JointValues, link: str | None = None, base: str | None = None, *,
+        tool: np.ndarray | Sequence[float] | None = None, frame: str = "base",
     ) -> np.ndarray:
-        """The geometric Jacobian, (6, dof): rows linear then angular, in the axes of base, reference point at the link.
+        """The geometric Jacobian, (6, dof): rows linear then angular velocity per unit of each value of q.
 
         q: (dof,) rad|m in the order of q, or {joint: value}. Followers are folded into their source's column.
-        Raises ModelError for unknown names, InvalidParams for a q that does not fit.
+        link: default the tip; the reference point is its origin, or that of tool (T_link_tool, (4, 4) or 16 numbers).
+        frame: whose axes it is expressed in, "base" or "tip" (the link's, or the tool's where there is one).
+        Raises ModelError for unknown names, InvalidParams for a q, tool or frame that does not fit.
         """
         import numpy as np
 
-        target = link if link is not None else self.model.require_tip()
-        values = self.configuration(q)
-        self._configurations.check_quaternions(values, "$.params.q")
-        try:
-            _, flat = self.jacobian_kernel(target, self.model.base if base is None else base)(values)
-        except (ValueError, ZeroDivisionError, OverflowError):
-            raise self._why(values, "$.params.q") from None
-        J = np.array(flat).reshape(6, self.dof)
-        if not np.isfinite(J).all():
-            raise self._overflow("$.params.q")
-        return J
+        T_link_tool = None if tool is None else read_matrix(np.asarray(tool, float).tolist(), "tool")
+        rows = self.jacobian_rows(self.configuration(q), link, base, T_link_tool, frame)
+        return np.array(rows).reshape(6, self.dof)
 
     # -- numbers in, plain lists out: what the daemon serves ---------------------------------------------------------
 
@@ -167,21 +163,44 @@ class Robot:
         return T
 
     def poses(
-        self, q: Sequence[float], links: Sequence[str], base: str | None = None, tool: Sequence[float] | None = None
+        self, q: Sequence[float], links: Sequence[str], base: str | None = None, tool: Sequence[float] | None = None,
+        path: str = "$.params.q",
     ) -> dict[str, list[float]]:
         """T_base_link (16 numbers) for each link; `tool` (12 or 16 numbers, T_link_tool) is appended to each."""
         if self._quaternions:
-            self._configurations.check_quaternions(q, "$.params.q")
+            self._configurations.check_quaternions(q, path)
         try:
             found = self.kernel(tuple(links), self.model.base if base is None else base)(q)
         except (ValueError, ZeroDivisionError, OverflowError):
-            raise self._why(q, "$.params.q") from None
+            raise self._why(q, path) from None
         poses = dict(zip(links, (found,) if len(links) == 1 else found, strict=True))
         if tool is not None:
             poses = {link: matrix(compose(T[:12], tool[:12])) for link, T in poses.items()}  # type: ignore[arg-type]
         for T in poses.values():
-            self._finite(T)
+            self._finite(T, path)
         return poses
+
+    def jacobian_rows(
+        self, q: Sequence[float], link: str | None = None, base: str | None = None, tool: Sequence[float] | None = None,
+        frame: str = "base", path: str = "$.params.q",
+    ) -> list[list[float]]:
+        """The Jacobian as 6 lists of dof numbers; see `jacobian`."""
+        if frame not in ("base", "tip"):
+            raise InvalidParams(f"a Jacobian is expressed in `base` or `tip`, not in `{cut(str(frame))}`", reason="unknown-choice",
+                                path="$.params.frame", expected=["base", "tip"], got=cut(str(frame)))
+        target = link if link is not None else self.model.require_tip()
+        if self._quaternions:
+            self._configurations.check_quaternions(q, path)
+        try:
+            T, flat = self.jacobian_kernel(target, self.model.base if base is None else base)(q)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            raise self._why(q, path) from None
+        rows = [flat[k * self.dof : (k + 1) * self.dof] for k in range(6)]
+        if tool is not None or frame != "base":
+            rows = seen_from(T, rows, tool, frame == "tip")
+        for row in rows:
+            self._finite(row, path)
+        return rows
 
     def kernel(self, links: tuple[str, ...], base: str) -> Kernel:
         """The compiled function q -> poses for these links, from the cache or made now."""
@@ -252,9 +271,9 @@ class Robot:
             return self._configurations.wrong_count(len(q), path)
         return self._overflow(path)
 
-    def _finite(self, T: Sequence[float]) -> None:
-        if not all(map(isfinite, T)):
-            raise self._overflow("$.params")
+    def _finite(self, values: Sequence[float], path: str = "$.params") -> None:
+        if not all(map(isfinite, values)):
+            raise self._overflow(path)
 
     @staticmethod
     def _overflow(path: str) -> InvalidParams:

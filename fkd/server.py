@@ -11,18 +11,23 @@ import fcntl
 import logging
 import struct
 import termios
+from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
-from fkd.dispatch import Service
+from fkd.dispatch import call
 from fkd.errors import Overloaded
+from fkd.metrics import OTHER
+from fkd.peer import credentials
+from fkd.service import Credentials, Service, Session
 from fkd.wire.connection import Connection
 from fkd.wire.framing import MAX_MESSAGE
 from fkd.wire.jsonrpc import error_reply
 
 log = logging.getLogger("fkd")
 
-TURN = 1e-3  # seconds that one client may hold the loop, but for a single message that takes longer
+TURN = 0.25e-3  # seconds that one client may hold the loop, but for a single step that takes longer
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Limits:
     # Bytes of replies (and 64 for each message) between two looks at the clock; TURN says when others get theirs.
     turn: int = 4 << 10
     unread: int = 256 << 10  # bytes of replies that may wait for a client before its requests are no longer read
+    unread_in_all: int = 128 << 20  # bytes of replies that may wait for all clients before the slowest is dropped
     grace: float = 30.0  # seconds without any progress after which a client that does not read is dropped
 
 
@@ -42,12 +48,13 @@ class Client(asyncio.Protocol):
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._connection = Connection(server.service.call, max_message=server.limits.message)
+        self._session = Session(server.service, self._credentials)
+        self._connection = Connection(partial(call, self._session), max_message=server.limits.message, failed=server.failed)
         self._transport: asyncio.Transport
         self._blocked = False  # the client does not read; so neither do we
         self._eof = False  # the client has sent its last
         self._ending = False  # the daemon is going down
-        self._pumping = False  # a further turn is scheduled
+        self._pumping = False  # a further turn is scheduled, or something is waited for
         self._stalled: asyncio.TimerHandle | None = None
         self._unread = 0
 
@@ -60,12 +67,12 @@ class Client(asyncio.Protocol):
             self._transport.close()
             return
         self._transport.set_write_buffer_limits(high=self._server.limits.unread)
-        self._server.service.open.add(self._connection)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._stalled:
             self._stalled.cancel()
-        self._server.leave(self, self._connection)
+        self._connection.close()
+        self._server.leave(self)
 
     def data_received(self, data: bytes) -> None:
         connection = self._connection
@@ -82,6 +89,7 @@ class Client(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client has sent its last. It still gets every reply: True keeps the write side open until then."""
         self._eof = True
+        self._connection.finish()
         self._pump()
         return not self._transport.is_closing()
 
@@ -89,6 +97,7 @@ class Client(asyncio.Protocol):
         self._blocked = True
         self._transport.pause_reading()
         self._watch()
+        self._server.heed_unread()
 
     def resume_writing(self) -> None:
         self._blocked = False
@@ -106,25 +115,36 @@ class Client(asyncio.Protocol):
     def abort(self) -> None:
         self._transport.abort()
 
+    @property
+    def unread(self) -> int:
+        """Bytes of replies that wait for a client that does not read, else 0."""
+        return self._transport.get_write_buffer_size() if self._blocked and not self._transport.is_closing() else 0
+
+    def _credentials(self) -> Credentials:
+        return credentials(self._transport.get_extra_info("socket"))
+
     def _pump_later(self) -> None:
         if not self._pumping:
             self._pumping = True
-            self._server.loop.call_soon(self._turn)
+            if self._connection.waiting is None:
+                self._server.later(self)
+            else:
+                self._connection.waiting.add_done_callback(lambda _: self._server.later(self))
 
-    def _turn(self) -> None:
+    def turn(self) -> None:
+        """Answer what has been read already, one turn's worth."""
         self._pumping = False
         self._pump()
 
     def _pump(self) -> None:
-        """Answer what has been read already, one turn's worth."""
-        if self._transport.is_closing() or self._blocked:
+        if self._transport.is_closing() or self._blocked or self._pumping:
             return
         until = perf_counter() + TURN
         while True:
             out = self._connection.answer(self._server.limits.turn)
             if out:
                 self._transport.write(out)
-            if not self._connection.more or self._blocked or perf_counter() >= until:
+            if not self._connection.more or self._blocked or self._connection.waiting or perf_counter() >= until:
                 break
         if self._connection.more:
             self._pump_later()
@@ -135,10 +155,7 @@ class Client(asyncio.Protocol):
         """All that was read is answered: read on, or close if that was all."""
         if self._blocked:
             return
-        if self._eof:
-            self._transport.write(self._connection.finish())
-            self._transport.close()
-        elif self._ending and not self._connection.partial and not _unread(self._transport):
+        if self._eof or (self._ending and not self._connection.partial and not _unread(self._transport)):
             self._transport.close()
         else:
             self._transport.resume_reading()
@@ -168,6 +185,9 @@ class Server:
         self.limits = limits
         self.loop = loop
         self.clients: set[Client] = set()
+        self.failed = service.metrics.methods[OTHER].failed
+        self._turns: deque[Client] = deque()  # who waits for a turn; one is given in each turn of the loop
+        self._turning = False
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -183,9 +203,30 @@ class Server:
         self._empty.clear()
         return True
 
-    def leave(self, client: Client, connection: Connection) -> None:
-        self.service.requests += connection.requests
-        self.service.open.discard(connection)
+    def later(self, client: Client) -> None:
+        """Give the client a turn when all who wait longer have had theirs, and whoever asks meanwhile an answer."""
+        self._turns.append(client)
+        if not self._turning:
+            self._turning = True
+            self.loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        client = self._turns.popleft()
+        try:
+            client.turn()
+        finally:
+            self._turning = bool(self._turns)
+            if self._turning:
+                self.loop.call_soon(self._turn)
+
+    def heed_unread(self) -> None:
+        """Drop who has the most replies waiting, where those of all take too much memory."""
+        while sum(c.unread for c in self.clients) > self.limits.unread_in_all:
+            worst = max(self.clients, key=lambda c: c.unread)
+            log.warning("dropped a client that reads too slowly: %d bytes wait, and too much for all", worst.unread)
+            worst.abort()
+
+    def leave(self, client: Client) -> None:
         self.clients.discard(client)
         self.service.connections = len(self.clients)
         if not self.clients:

@@ -81,15 +81,18 @@ class Local:
     """A robot loaded from a file, asked through the same dispatch as over the wire."""
 
     def __init__(self, path: str) -> None:
-        from fkd.dispatch import Service  # the kernels are wanted only here
+        from fkd.dispatch import serving  # the kernels are wanted only here
         from fkd.robot import load
+        from fkd.service import Session
 
-        self._service = Service(load(path))
+        self._session = Session(serving(load(path)))
 
     def ask(self, method: str, params: Any) -> bytes:
         from msgspec import Raw
 
-        return self._service.call(method, Raw(dumps(params)))
+        from fkd.dispatch import run
+
+        return run(self._session, method, Raw(dumps(params)))
 
 
 class Live:

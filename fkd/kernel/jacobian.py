@@ -49,6 +49,24 @@ def pose_and_jacobian(tree: Tree, q: Sequence[Ref], link: int, base: int) -> tup
     return compose(T_base_start, T_start_tip), [[c[i] for c in turned] for i in range(6)]
 
 
+def seen_from(T: Frame, rows: Sequence[Sequence[Ref]], tool: Frame | None, in_tip: bool) -> list[list[Ref]]:
+    """A Jacobian with its reference point at the tool, and its axes those of the base, or of the tip.
+
+    T: T_base_link, 12 or 16 scalars; rows: 6 x n, at the link, in the base; tool: T_link_tool likewise, or None; in_tip:
+    in the axes of the tool, or of the link where there is none.
+    """
+    columns = [[row[k] for row in rows] for k in range(len(rows[0]))]
+    R_base_tip = [T[i] for i in (0, 1, 2, 4, 5, 6, 8, 9, 10)]
+    if tool is not None:
+        arm = apply(R_base_tip, (tool[3], tool[7], tool[11]))
+        columns = [[*(a + b for a, b in zip(c[:3], cross(c[3:], arm), strict=True)), *c[3:]] for c in columns]
+        R_base_tip = product(R_base_tip, [tool[i] for i in (0, 1, 2, 4, 5, 6, 8, 9, 10)])
+    if in_tip:
+        R_tip_base = [R_base_tip[i] for i in (0, 3, 6, 1, 4, 7, 2, 5, 8)]
+        columns = [[*apply(R_tip_base, c[:3]), *apply(R_tip_base, c[3:])] for c in columns]
+    return [[c[i] for c in columns] for i in range(6)]
+
+
 def twists(edge: Edge, q: Sequence[Ref]) -> list[Twist]:
     """A joint's twists per unit of each of its values, in the joint frame, before the mimic ratio."""
     still = (0.0, 0.0, 0.0)

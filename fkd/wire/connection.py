@@ -2,12 +2,16 @@
 
 `receive` takes what was read, `answer` gives replies until there are none or enough, `finish` is for the end of the
 stream. Replies keep the order of the requests. Nothing that a client sends raises out of here.
+
+A call that takes long is a generator (Work): `answer` does one step of it and comes back, so that the server can give
+others their turn; nothing else of this client is answered before its result.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import Any
 
 from msgspec import Raw
 
@@ -15,97 +19,148 @@ from fkd.errors import FkdError, InternalError, TooLarge
 from fkd.wire.framing import MAX_MESSAGE, LineFraming
 from fkd.wire.jsonrpc import decode_batch, decode_request, error_id, error_reply, reply
 
-Call = Callable[[str, Raw], bytes]  # method, params -> the result's JSON; raises FkdError
+Work = Generator[Any, None, bytes]
+Call = Callable[[str, Raw], "bytes | Work"]  # method, params -> the result's JSON, or the work that gives it; raises FkdError
 
 MAX_BATCH = 1000  # requests in one array: more are better sent as lines, which can be answered one by one
 MESSAGE_COST = 64  # bytes of reply that a message is worth beside its reply
+STEP_COST = 4 << 10  # bytes of a batch's replies between two looks at other clients
 MAX_BATCH_REPLY = 4 << 20  # bytes of one batch's replies, which can only be sent together
 
 log = logging.getLogger("fkd")
 
 
-class Connection:
-    """One client's stream."""
+def _count_nothing(_code: int) -> None:
+    """For connections that nobody counts errors of."""
 
-    def __init__(self, call: Call, *, max_message: int = MAX_MESSAGE) -> None:
+
+class Connection:
+    """One client's stream.
+
+    failed: told the code of every error, also of those in notifications.
+    """
+
+    def __init__(self, call: Call, *, max_message: int = MAX_MESSAGE, failed: Callable[[int], None] = _count_nothing) -> None:
         self._call = call
+        self._failed = failed
         self._framing = LineFraming(max_message)
         self.receive = self._framing.feed  # take what was read
-        self.requests = 0  # messages answered or taken, batches as one
         self.more = False  # after `answer`: whether messages may still wait
+        self.waiting: Any = None  # after `answer`: what must be done (a future) before there is any use in coming again
+        self._work: Work | None = None  # the reply that is being worked out
 
     def answer(self, enough: int) -> bytes:
-        """Replies to whole messages, until none are left or they are worth `enough` bytes.
+        """Replies to whole messages, until none are left, they are worth `enough` bytes, or one takes long.
 
         A message without reply counts as some bytes too, so that a flood of notifications takes its turns like any
         other. `more` then tells whether to come again.
         """
         replies = []
+        self.more = True
         while enough > 0:
-            try:
-                line = self._framing.next()
-            except TooLarge as e:
-                out = error_reply(e, b"null")
-            else:
-                if line is None:
-                    self.more = False
-                    break
-                self.requests += 1
-                out = self._one(line) if line[:1] == b"{" else self._other(line)
+            out = self._next() if self._work is None else self._step(self._work)
+            if out is None:
+                break
             replies.append(out)
             enough -= len(out) + MESSAGE_COST
-        else:
-            self.more = True
         return replies[0] if len(replies) == 1 else b"".join(replies)
 
-    def finish(self) -> bytes:
-        """The stream's end: a last message without its newline is answered too."""
-        rest = self._framing.rest()
-        return self._other(rest) if rest else b""
+    def finish(self) -> None:
+        """The stream has ended: a last message without its newline counts too."""
+        self._framing.end()
+
+    def close(self) -> None:
+        """The client has gone: drop what is being worked out for it."""
+        if self._work is not None:
+            self._work.close()
+            self._work = None
 
     @property
     def partial(self) -> bool:
         """Whether the client is in the middle of a message."""
         return self._framing.partial
 
-    def _other(self, line: bytes) -> bytes:
+    def _next(self) -> bytes | None:
+        """The next message's reply, or None if there is none, or none yet."""
+        try:
+            line = self._framing.next()
+        except TooLarge as e:
+            return self._error(e, b"null")
+        if line is None:
+            self.more = False
+            return None
+        out = self._one(line) if line[:1] == b"{" else self._other(line)
+        if isinstance(out, bytes):
+            return out
+        self._work = out
+        return self._step(out)
+
+    def _step(self, work: Work) -> bytes | None:
+        """One step of the work: the reply if that was the last, else None."""
+        if self.waiting is not None and not self.waiting.done():
+            return None
+        try:
+            self.waiting = next(work)
+        except StopIteration as end:
+            self._work = self.waiting = None
+            out: bytes = end.value
+            return out
+        return None
+
+    def _other(self, line: bytes) -> bytes | Work:
         """The reply to a message that does not start as a request does: a batch, a blank line, or white space first."""
         line = line.strip(b" \t\r")
         if not line:
             return b""
         return self._batch(line) if line[:1] == b"[" else self._one(line)
 
-    def _one(self, line: bytes) -> bytes:
+    def _one(self, line: bytes) -> bytes | Work:
         """One request's reply; b"" for a notification, whatever became of it."""
         try:
             request, ident = decode_request(line)
         except FkdError as e:
-            ident = error_id(e)
-            return error_reply(e, ident) if ident else b""
+            return self._error(e, error_id(e))
         try:
             result = self._call(request.method, request.params)
         except FkdError as e:
-            return error_reply(e, ident) if ident else b""
+            return self._error(e, ident)
         except Exception:  # a fault of ours must not cost the client its connection, nor us the daemon
-            log.exception("internal error on %.200r", line)
-            return error_reply(InternalError("internal error; the daemon's log has the details"), ident) if ident else b""
+            return self._fault(line, ident)
+        if not isinstance(result, bytes):
+            return self._worked(result, line, ident)
         return reply(result, ident) if ident else b""
 
-    def _batch(self, line: bytes) -> bytes:
+    def _worked(self, work: Work, line: bytes, ident: bytes) -> Work:
+        """The work for a request -> that for its reply."""
+        try:
+            result = yield from work
+        except FkdError as e:
+            return self._error(e, ident)
+        except Exception:
+            return self._fault(line, ident)
+        return reply(result, ident) if ident else b""
+
+    def _batch(self, line: bytes) -> Work:
         """An array's replies as an array, b"" if all were notifications."""
         try:
             members = decode_batch(line)
             if len(members) > MAX_BATCH:
                 raise TooLarge(f"a batch of {len(members)} requests; at most {MAX_BATCH} are taken", limit=MAX_BATCH, got=len(members))
         except FkdError as e:
-            return error_reply(e, b"null")
+            return self._error(e, b"null")
         replies = []
-        size = 0
+        size = cost = 0
         for member in members:
             out = self._one(bytes(member)) if size < MAX_BATCH_REPLY else self._spilt(bytes(member))
+            if not isinstance(out, bytes):
+                out = yield from out
             if out:
                 replies.append(out[:-1])  # without its newline
                 size += len(out)
+            cost += len(out) + MESSAGE_COST
+            if cost > STEP_COST:
+                cost = 0
+                yield
         return b"[" + b",".join(replies) + b"]\n" if replies else b""
 
     def _spilt(self, line: bytes) -> bytes:
@@ -115,4 +170,14 @@ class Connection:
         except FkdError as e:
             ident = error_id(e)
         error = TooLarge(f"the replies of this batch exceed {MAX_BATCH_REPLY} bytes; send fewer requests at once", limit=MAX_BATCH_REPLY)
+        return self._error(error, ident)
+
+    def _error(self, error: FkdError, ident: bytes) -> bytes:
+        """The reply that says what went wrong; b"" for a notification."""
+        self._failed(error.code)
         return error_reply(error, ident) if ident else b""
+
+    def _fault(self, line: bytes, ident: bytes) -> bytes:
+        """The reply to a request on which fkd itself went wrong."""
+        log.exception("internal error on %.200r", line)
+        return self._error(InternalError("internal error; the daemon's log has the details"), ident)

@@ -58,11 +58,9 @@ class LineFraming:
         line = buffer[start:end]
         return line if isinstance(line, bytes) else bytes(line)
 
-    def rest(self) -> bytes:
-        """At the end of the stream: what came without a newline, which then counts as a message."""
-        rest = b"" if self._skipping else bytes(self._buffer[self._start :])
-        self._buffer, self._start, self._searched, self._skipping = b"", 0, 0, False
-        return rest
+    def end(self) -> None:
+        """The stream has ended: what came without a newline counts as a message."""
+        self.feed(b"\n")
 
     @property
     def partial(self) -> bool:

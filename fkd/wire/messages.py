@@ -6,6 +6,7 @@ object: `matrix`, or `xyz` with `quaternion` [x, y, z, w] or `rpy`, or `position
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -62,6 +63,31 @@ class ComputeFk(_Named):
     stamp: bool = False
 
 
+class ComputeFkBatch(_Named):
+    """As ComputeFk, for each row of `q`. The rows stay raw: they are decoded as they are computed, a slice at a time."""
+
+    q: list[Raw]
+    links: list[str] | str | None = None
+    base: str | None = None
+    tool: Pose | None = None
+    degrees: bool = False
+    format: Literal["matrix", "pose", "ros"] = "matrix"
+    missing: Literal["error", "zero"] = "error"
+    stamp: bool = False
+
+
+class ComputeJacobian(_Named):
+    """q -> the Jacobian of `link`, or of the point that `tool` (T_link_tool) names, in the axes of `frame`."""
+
+    q: Q
+    link: str | None = None
+    base: str | None = None
+    tool: Pose | None = None
+    degrees: bool = False
+    missing: Literal["error", "zero"] = "error"
+    frame: Literal["base", "tip"] = "base"
+
+
 class Decompose(_Named):
     """A pose in all its forms: that of `link` at q, or one that is given."""
 
@@ -77,14 +103,31 @@ class Decompose(_Named):
     rpy: list[float] | None = None
 
 
+class Pin(_Named):
+    """The digest of the only model that the caller takes answers from."""
+
+    digest: str
+
+
+class Reload(_Named):
+    """`bundle`: another file to serve from now on; default the one that serves, read anew."""
+
+    bundle: str | None = None
+
+
 class Nothing(_Named):
     """For methods without parameters."""
 
 
 compute_fk = msgspec.json.Decoder(list[float] | ComputeFk)
+compute_fk_batch = msgspec.json.Decoder(ComputeFkBatch)
+compute_jacobian = msgspec.json.Decoder(list[float] | ComputeJacobian)
 decompose = msgspec.json.Decoder(list[float] | Decompose)
+pin = msgspec.json.Decoder(list[str] | Pin)
+reload = msgspec.json.Decoder(list[Any] | Reload)
 nothing = msgspec.json.Decoder(list[Any] | Nothing)
 _value = msgspec.json.Decoder(float | list[float])
+_row = msgspec.json.Decoder(list[float] | dict[str, Raw])
 
 
 def read_q(q: Q, path: str = "$.params.q") -> list[float] | dict[str, float | list[float]]:
@@ -101,6 +144,42 @@ def read_q(q: Q, path: str = "$.params.q") -> list[float] | dict[str, float | li
             raise InvalidParams(f"{where}: expected {expected}, got {got}", reason="not-a-number", path=where,
                                 expected=expected, got=got) from None
     return values
+
+
+def read_row(row: Raw, path: str) -> list[float] | dict[str, float | list[float]]:
+    """One of a batch's rows, as `read_q`. Raises InvalidParams."""
+    try:
+        return read_q(_row.decode(row), path)
+    except (msgspec.DecodeError, RecursionError) as e:
+        where = path + str(e).partition(" - at `")[2].rstrip("`").removeprefix("$")
+        value = row if where == path else msgspec.json.decode(row, type=list[Raw])[int(where[len(path) + 1 : -1])]
+        expected = "a row: an array of numbers, or an object" if where == path else "a finite number"
+        got = kind(bytes(value))
+        raise InvalidParams(f"{where}: expected {expected}, got {got}", reason="wrong-type", path=where, expected=expected,
+                            got=got) from None
+
+
+def read_pin(params: Raw) -> str:
+    """The digest to pin. Raises InvalidParams unless it is a SHA-256 in hex."""
+    given = pin.decode(params)
+    found = given.digest if isinstance(given, Pin) else given[0] if len(given) == 1 else None
+    if found is None or not re.fullmatch(r"[0-9a-fA-F]{64}", found):
+        got = f"`{cut(found)}`" if found is not None else f"an array of {len(given)}"  # type: ignore[arg-type]
+        raise InvalidParams(f"pin takes a model's digest, 64 hex digits, got {got}", reason="digest", path="$.params",
+                            expected="a SHA-256 of 64 hex digits", got=got)
+    return found.lower()
+
+
+def read_reload(params: Raw) -> str | None:
+    """The bundle that a reload names, if any. Raises InvalidParams."""
+    given = reload.decode(params)
+    if isinstance(given, list):
+        read_nothing(params, "reload by position")
+        return None
+    if given.bundle is not None and ("\0" in given.bundle or not given.bundle.startswith("/")):
+        raise InvalidParams("the bundle to load is an absolute path, as the daemon has its own working folder",
+                            reason="bundle-path", path="$.params.bundle", expected="an absolute path", got=cut(given.bundle))
+    return given.bundle
 
 
 def read_nothing(params: Raw, method: str) -> None:

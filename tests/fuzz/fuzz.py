@@ -18,9 +18,10 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from fkd.dispatch import Service
+from fkd.dispatch import call, serving
 from fkd.errors import FkdError
 from fkd.load import model_of
 from fkd.load.bundle import open_bundle
@@ -34,6 +35,7 @@ from fkd.load.urdf import read_urdf
 from fkd.load.xacro import expand
 from fkd.load.xml import parse_xml
 from fkd.robot import Robot, load
+from fkd.service import Session
 from fkd.wire.connection import Connection
 
 HERE = Path(__file__).resolve().parent
@@ -145,10 +147,10 @@ def settings(data: bytes) -> None:
 
 class Wire:
     def __init__(self) -> None:
-        self.service = Service(load(HERE.parent / "robots" / "wire_arm.urdf"))
+        self.session = Session(serving(load(HERE.parent / "robots" / "wire_arm.urdf")))
 
     def __call__(self, data: bytes) -> None:
-        connection = Connection(self.service.call)
+        connection = Connection(partial(call, self.session))
         connection.receive(data + b"\n")
         out = connection.answer(1 << 30)
         for line in out.splitlines():
@@ -175,14 +177,14 @@ def run(seconds: float, seed: int, only: list[str] | None = None) -> tuple[dict[
     end = time.monotonic() + seconds
     tracemalloc.start()
     while time.monotonic() < end:
-        for name, (call, seeds) in chosen.items():
+        for name, (target, seeds) in chosen.items():
             data = mutated(rng.choice(seeds), rng)
             count[name] += 1
             tracemalloc.reset_peak()
             start = time.process_time()
             what = ""
             try:
-                call(data)
+                target(data)
             except FkdError as e:
                 if not e.reason or not str(e):
                     what = "an error without reason or message"

@@ -39,12 +39,12 @@ def answers(pieces: list[bytes], enough: int = MUCH, limit: int = LIMIT) -> byte
     """All that a client gets that sends these pieces and then closes its side."""
     c = connection(limit)
     out = b""
-    for piece in pieces:
-        c.receive(piece)
+    for piece in (*pieces, None):
+        c.finish() if piece is None else c.receive(piece)
         out += c.answer(enough)
         while c.more:
             out += c.answer(enough)
-    return out + c.finish()
+    return out
 
 
 def ask(method: str, ident: str | None = "1", params: str | None = None) -> bytes:
@@ -357,11 +357,13 @@ def test_partial_until_the_newline_has_come() -> None:
     assert not c.partial
 
 
-def test_messages_are_counted_a_batch_as_one() -> None:
-    c = connection()
-    c.receive(ask("echo") + b"\n" + ask("echo", None) + b"\nnonsense\n[" + ask("echo") + b"," + ask("echo") + b"]\n")
-    c.answer(MUCH)
-    assert c.requests == 4
+def test_every_error_is_told_by_its_code_those_of_notifications_too() -> None:
+    codes: list[int] = []
+    c = Connection(call, max_message=LIMIT, failed=codes.append)
+    c.receive(ask("echo") + b"\nnonsense\n{}\n[" + ask("none") + b"," + ask("none", None) + b"]\n[]\n" + b"x" * (LIMIT + 1) + b"\n")
+    while c.more or not codes:
+        c.answer(MUCH)
+    assert codes == [-32700, -32600, -32601, -32601, -32600, -32031]
 
 
 def test_a_fault_of_ours_is_logged_and_costs_the_client_one_error(caplog: pytest.LogCaptureFixture) -> None:

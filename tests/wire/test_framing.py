@@ -38,6 +38,12 @@ def drain(framing: LineFraming) -> list[bytes | str]:
         found.append(message)
 
 
+def ended(framing: LineFraming) -> list[bytes | str]:
+    """What is left once the stream has ended, but for a blank line."""
+    framing.end()
+    return [m for m in drain(framing) if m]
+
+
 def messages(pieces: list[bytes], limit: int = LIMIT) -> list[bytes | str]:
     """What a stream in these pieces amounts to, the rest at its end included."""
     framing = LineFraming(limit)
@@ -45,8 +51,7 @@ def messages(pieces: list[bytes], limit: int = LIMIT) -> list[bytes | str]:
     for piece in pieces:
         framing.feed(piece)
         found += drain(framing)
-    rest = framing.rest()
-    return found + ([rest] if rest else [])
+    return found + ended(framing)
 
 
 def reference(stream: bytes, limit: int = LIMIT) -> list[bytes | str]:
@@ -93,8 +98,7 @@ def test_messages_may_be_taken_late(pieces: list[bytes], take_some: bool) -> Non
                 message = OVER
             found += [] if message is None else [message]
     found += drain(framing)
-    rest = framing.rest()
-    assert found + ([rest] if rest else []) == reference(b"".join(pieces))
+    assert found + ended(framing) == reference(b"".join(pieces))
 
 
 def test_the_limit_itself_is_taken_and_one_byte_more_is_not() -> None:
@@ -136,8 +140,8 @@ def test_rest_leaves_nothing_behind() -> None:
     framing = LineFraming(LIMIT)
     framing.feed(b"abc")
     assert framing.next() is None
-    assert framing.rest() == b"abc"
-    assert (framing.rest(), framing.partial) == (b"", False)
+    assert ended(framing) == [b"abc"]
+    assert (ended(framing), framing.partial) == ([], False)
     framing.feed(b"d\n")
     assert drain(framing) == [b"d"]
 
@@ -146,4 +150,4 @@ def test_what_was_too_long_is_no_rest() -> None:
     framing = LineFraming(LIMIT)
     framing.feed(b"x" * 20)
     assert drain(framing) == [OVER]
-    assert framing.rest() == b""
+    assert ended(framing) == []

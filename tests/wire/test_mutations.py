@@ -10,6 +10,7 @@ import json
 import random
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fkd.dispatch import METHODS, Service
+from fkd.dispatch import METHODS, call, serving
 from fkd.robot import load
+from fkd.service import Session
 from fkd.wire.connection import Connection
 
 ROBOT = Path(__file__).parent.parent / "robots" / "wire_slides.urdf"
@@ -237,14 +239,14 @@ def check_stream(stream: bytes, back: Iterator[bytes]) -> None:
 
 # -- the tests ---------------------------------------------------------------------------------------------------------
 
-service = Service(load(ROBOT))
+session = Session(serving(load(ROBOT)))
 
 
 @given(streams, st.sampled_from([1 << 20, 1000, 97, 13]))
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_mutated_message_gets_its_kind_of_answer(stream: bytes, step: int) -> None:
     """`step`: the stream comes in pieces of so many bytes."""
-    connection = Connection(service.call, max_message=LIMIT)
+    connection = Connection(partial(call, session), max_message=LIMIT)
     stream += PING
     back = []
     for k in range(0, len(stream), step):
@@ -262,7 +264,7 @@ def test_every_mutated_message_gets_its_kind_of_answer(stream: bytes, step: int)
 @pytest.mark.parametrize("seed", SEEDS, ids=range(len(SEEDS)))
 def test_every_truncation_of_every_seed(seed: bytes) -> None:
     """Each piece on a line of its own, and the two pieces of each cut."""
-    connection = Connection(service.call, max_message=LIMIT)
+    connection = Connection(partial(call, session), max_message=LIMIT)
     for k in range(len(seed) + 1):
         stream = seed[:k] + b"\n" + seed[k:] + b"\n" + PING
         connection.receive(stream)

@@ -1,0 +1,108 @@
+"""What the daemon says of its model and of itself, and what it may be told: model, check, status, stats, pin, reload."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from msgspec import Raw
+
+from fkd.errors import NotPermitted
+from fkd.model import Joint
+from fkd.service import Session, Work
+from fkd.wire import messages as m
+from fkd.wire.jsonrpc import encode
+
+
+def model(session: Session, params: Raw) -> bytes:
+    """What robot this is: names, order of q, limits."""
+    m.read_nothing(params, "model")
+    robot = session.robot.model
+    return encode({
+        "name": robot.name, "digest": robot.digest, "generation": session.service.generation, "root": robot.root,
+        "base": robot.base, "tip": robot.tip, "dof": robot.dof, "links": robot.links,
+        "joints": [_joint(j) for j in robot.joints],
+        "q": [j.name for j in robot.independent],
+    })  # fmt: skip
+
+
+def check(session: Session, params: Raw) -> bytes:
+    """The findings about the loaded model."""
+    m.read_nothing(params, "check")
+    return encode([f._asdict() for f in session.robot.findings])
+
+
+def status(session: Session, params: Raw) -> bytes:
+    """Health, and which model serves."""
+    m.read_nothing(params, "status")
+    robot = session.robot.model
+    return encode({
+        "state": "serving", "version": fkd_version(), "robot": robot.name, "source": robot.source, "trust": robot.trust,
+        "digest": robot.digest, "generation": session.service.generation, "base": robot.base, "tip": robot.tip,
+        "calibrated": robot.calibrated, "uptime_s": time.monotonic() - session.service.started,
+        "connections": session.service.connections,
+        "requests": session.service.metrics.requests, "pid": os.getpid(),
+    })  # fmt: skip
+
+
+def stats(session: Session, params: Raw) -> bytes:
+    """For each method that was asked: count, errors by code, latencies; and the history of reloads."""
+    m.read_nothing(params, "stats")
+    service = session.service
+    return encode({
+        "uptime_s": time.monotonic() - service.started, "connections": service.connections,
+        "generation": service.generation, "digest": service.robot.digest, **service.metrics.report(),
+    })  # fmt: skip
+
+
+def ping(_session: Session, params: Raw) -> bytes:
+    """ "pong"."""
+    m.read_nothing(params, "ping")
+    return b'"pong"'
+
+
+def pin(session: Session, params: Raw) -> bytes:
+    """Bind this connection to a digest: while another model serves, its calls fail.
+
+    Raises ModelChanged if another serves already; the connection is bound to the digest all the same.
+    """
+    given = m.read_pin(params)
+    session.pinned = given
+    session.check_pin()
+    return encode({"digest": given, "generation": session.service.generation})
+
+
+def reload(session: Session, params: Raw) -> Work:
+    """Serve the bundle as it now is, or another: {"digest", "generation"}, or an error and the old model serving on."""
+    bundle = m.read_reload(params)
+    service = session.service
+    if service.reload is None:
+        raise NotPermitted("there is no daemon here that could reload", reason="no-daemon")
+    caller = session.credentials()
+    if caller is None or not service.may_reload(caller):
+        raise NotPermitted("only root, the daemon's own user and its admin group may reload", reason="not-admin",
+                           expected="an admin", got="unknown" if caller is None else f"uid {caller.uid}")
+    pending = service.reload(bundle)
+    yield pending
+    pending.result()
+    return encode({"digest": service.robot.digest, "generation": service.generation})
+
+
+def _joint(j: Joint) -> dict[str, Any]:
+    limits = None
+    if j.limits and j.limits.lower is not None:
+        limits = {"lower": j.limits.lower, "upper": j.limits.upper}
+    mimic = {"joint": j.mimic.source, "multiplier": j.mimic.multiplier, "offset": j.mimic.offset} if j.mimic else None
+    return {"name": j.name, "type": j.type, "parent": j.parent, "child": j.child, "axis": j.axis, "limits": limits,
+            "mimic": mimic, "width": j.width, "index": j.index if j.width else None}
+
+
+def fkd_version() -> str:
+    """The installed version, or "unknown" where fkd runs from a bare tree."""
+    from importlib.metadata import PackageNotFoundError, version  # takes longer to import than the robot to load
+
+    try:
+        return version("fkd")
+    except PackageNotFoundError:
+        return "unknown"
