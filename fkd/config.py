@@ -12,6 +12,7 @@ from typing import Any
 
 from fkd.address import default_socket
 from fkd.errors import FkdError, did_you_mean
+from fkd.rebuild import Wanted
 from fkd.server import Limits
 
 
@@ -31,12 +32,17 @@ class Config:
     base: str | None = None
     mode: int = 0o660
     group: str | None = None
+    admin_group: str | None = None
     expect_digest: str | None = None
     dof: int | None = None
     allow_unhashed: bool = False
     max_message: int = Limits.message
     max_connections: int = Limits.connections
     drain_seconds: float = 1.5  # how long clients may take to fetch their last answers at shutdown
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.bundle, self.tip, self.base, self.allow_unhashed, self.expect_digest, self.dof)
 
     @property
     def limits(self) -> Limits:
@@ -71,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--base", metavar="LINK", help="the link that poses are expressed in (default: the root)")
     p.add_argument("--mode", metavar="OCTAL", help="the socket's file mode (default 0660)")
     p.add_argument("--group", metavar="G", help="the socket's group")
+    p.add_argument("--admin-group", metavar="G", help="whose members may reload, beside root and the daemon's own user")
     p.add_argument("--expect-digest", metavar="SHA", help="refuse to start on any other model")
     p.add_argument("--dof", metavar="N", help="refuse to start unless q has N values")
     p.add_argument("--allow-unhashed", action="store_true", default=None, help="take a zip without MANIFEST.txt")

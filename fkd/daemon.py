@@ -10,19 +10,24 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Sequence, Set
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import uvloop
 
 from fkd.config import Config, ConfigError, parse_arguments
 from fkd.dispatch import serving
-from fkd.errors import BundleRefused, FkdError
-from fkd.listen import BACKLOG, Listener, adopt, bind
+from fkd.errors import FkdError
+from fkd.listen import BACKLOG, Listener, adopt, bind, group_id
 from fkd.notify import Notifier
-from fkd.robot import Robot, load
+from fkd.rebuild import prepare
+from fkd.reload import Reloader
+from fkd.robot import Robot
 from fkd.server import Server
+from fkd.service import Credentials
 
 log = logging.getLogger("fkd")
 
@@ -41,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     notifier = Notifier(os.environ)
     try:
-        robot = prepare(config)
+        robot = prepare(config.wanted)
+        warn(robot, config.bundle)
+        admins = frozenset() if config.admin_group is None else frozenset({group_id(config.admin_group)})
         listener = adopt(os.environ) or bind(config.socket, config.mode, config.group)
     except FkdError as e:
         notifier.send(f"STATUS={str(e).splitlines()[0]}", "ERRNO=22")
@@ -50,23 +57,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     config = replace(config, max_connections=make_room(config.max_connections))
     settle()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(robot, listener, config, notifier))
+        runner.run(serve(robot, listener, config, notifier, admins))
     return 0
 
 
-def prepare(config: Config) -> Robot:
-    """Load and compile the robot, and make sure that it is the one that the operator expects."""
-    robot = load(config.bundle, tip=config.tip, base=config.base, allow_unhashed=config.allow_unhashed)
-    if config.expect_digest and robot.digest != config.expect_digest:
-        raise BundleRefused(f"{config.bundle} has the digest {robot.digest}, expected {config.expect_digest}",
-                            reason="digest-unexpected", member=config.bundle)
-    if config.dof is not None and robot.dof != config.dof:
-        raise BundleRefused(f"{config.bundle}: q has {robot.dof} values ({', '.join(robot.model.q_names)}), expected {config.dof}",
-                            reason="dof-unexpected", member=config.bundle)
+def warn(robot: Robot, bundle: str) -> None:
+    """Say that the description has warnings, if it has."""
     warnings = sum(f.severity == "warning" for f in robot.findings)
     if warnings:
-        log.warning("%d warnings about the description; `fkctl check %s` lists them", warnings, config.bundle)
-    return robot
+        log.warning("%d warnings about the description; `fkctl check %s` lists them", warnings, bundle)
 
 
 def make_room(connections: int) -> int:
@@ -87,21 +86,27 @@ def settle() -> None:
     """Put all that lives as long as the daemon out of the garbage collector's sight, so that it never walks it."""
     gc.collect()
     gc.freeze()
+    # Threads are for what has time: none of them keeps the loop from its processor for longer than this.
+    sys.setswitchinterval(0.25e-3)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's matrices are of 6 rows here
 
 
-async def serve(robot: Robot, listener: Listener, config: Config, notifier: Notifier) -> None:
+async def serve(robot: Robot, listener: Listener, config: Config, notifier: Notifier, admins: Set[int]) -> None:
     """Answer until SIGTERM or SIGINT, then drain."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    # Until there is a reload, a hang-up must at least not end a service that others rely on.
-    loop.add_signal_handler(signal.SIGHUP, log.warning, "SIGHUP has no effect; restart fkd to serve another model")
-    server = Server(serving(robot), config.limits, loop)
+    service = serving(robot)
+    service.reload = reload = Reloader(service, config.wanted, notifier)
+    service.may_reload = partial(may_reload, admins=admins)
+    loop.add_signal_handler(signal.SIGHUP, hang_up, reload)
+    server = Server(service, config.limits, loop)
     # The path is the listener's business: only it knows whether the socket is ours to unlink, or systemd's.
     accepting = await loop.create_unix_server(server.protocol, sock=listener.socket, backlog=BACKLOG, **KEEP_PATH)
-    log.info("serving %s (%s, digest %.12s) on %s", robot.name, robot.model.trust, robot.digest, listener.path)
-    notifier.ready(f"serving {robot.name}, digest {robot.digest[:12]}")
+    log.info("serving %s on %s", service.describe(), listener.path)
+    notifier.ready(f"serving {service.describe()}")
+    threading.Thread(target=load_numpy, name="numpy").start()
     if notifier.watchdog:
         _stay_alive(loop, notifier, notifier.watchdog)
     await stop.wait()
@@ -110,6 +115,29 @@ async def serve(robot: Robot, listener: Listener, config: Config, notifier: Noti
     accepting.close()
     await server.drain(config.drain_seconds)
     listener.close()
+
+
+def may_reload(caller: Credentials, admins: Set[int]) -> bool:
+    """Whether the caller is root, this daemon's own user, or in a group of admins."""
+    return caller.uid in (0, os.geteuid()) or not admins.isdisjoint(caller.groups)
+
+
+def hang_up(reload: Reloader) -> None:
+    """SIGHUP: reload. How it ended is logged."""
+    try:
+        reload()
+    except FkdError as e:
+        log.warning("SIGHUP ignored: %s", e)
+
+
+def load_numpy() -> None:
+    """In a thread, once the daemon serves: what Jacobians' measures, inverse kinematics and DH tables need.
+
+    It takes longer to import than the robot to load, and would otherwise keep the first who asks, and all others, waiting.
+    """
+    import numpy  # noqa: F401
+
+    gc.freeze()
 
 
 def _stay_alive(loop: asyncio.AbstractEventLoop, notifier: Notifier, interval: float) -> None:

@@ -74,7 +74,7 @@ def bind(path: str, mode: int, group: str | None) -> Listener:
     A stale socket is replaced; a live one, or anything that is not a socket, is left alone.
     Raises ListenError.
     """
-    gid = _gid(group)
+    gid = None if group is None else group_id(group)
     _check_path(path)
     lock = _lock(path)
     try:
@@ -109,9 +109,8 @@ def _make(path: str, mode: int, gid: int | None) -> socket.socket:
     return sock
 
 
-def _gid(group: str | None) -> int | None:
-    if group is None:
-        return None
+def group_id(group: str) -> int:
+    """A group's number from its name or number. Raises ListenError."""
     if group.isascii() and group.isdigit() and len(group) <= 10 and int(group) < NO_GID:
         return int(group)
     try:

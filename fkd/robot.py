@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from fkd.configuration import Configurations, JointValues
 from fkd.errors import Finding, InvalidParams, cut
-from fkd.kernel.emit_python import compile_python
+from fkd.kernel.emit_python import code, compile_python, function
 from fkd.kernel.jacobian import pose_and_jacobian, seen_from
 from fkd.kernel.motion import Edge, Tree, compose, forward
 from fkd.kernel.pose import matrix
@@ -39,7 +40,7 @@ class Robot:
     Lengths in metre, angles in radian, q in the order of `joints`; poses are `T_base_link`.
     """
 
-    def __init__(self, model: Model, findings: Sequence[Finding] = ()) -> None:
+    def __init__(self, model: Model, findings: Sequence[Finding] = (), *, tip_code: CodeType | None = None) -> None:
         self.model = model
         self.findings = tuple(findings)
         self._place = {link: k for k, link in enumerate(model.links)}
@@ -48,8 +49,13 @@ class Robot:
         self._quaternions = self._configurations.quaternions
         self._kernels: OrderedDict[tuple[Any, ...], Kernel] = OrderedDict()
         self._local = threading.local()  # each thread's workspaces, by (base, links)
-        # The default tip's kernel: q -> 16 numbers. Compiled here, so that the first caller does not wait for it.
-        self.tip_kernel: Kernel = self._no_tip if model.tip is None else self.kernel((model.tip,), model.base)
+        # The default tip's kernel: q -> 16 numbers. Compiled here, so that the first caller does not wait for it, or
+        # before in another process.
+        self.tip_code = tip_code
+        self.tip_kernel: Kernel = lambda _q: model.require_tip()
+        if model.tip is not None:
+            self.tip_code = tip_code or code(self.program((model.tip,), model.base), self._label(model.base, (model.tip,)))
+            self.tip_kernel = self._kernels[model.base, (model.tip,)] = function(self.tip_code)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Robot, (self.model, self.findings)  # kernels are compiled anew where it is unpickled
@@ -204,13 +210,16 @@ class Robot:
 
     def kernel(self, links: tuple[str, ...], base: str) -> Kernel:
         """The compiled function q -> poses for these links, from the cache or made now."""
-        label = f"{self.name}: {base} -> {', '.join(links[:3])}"
-        return self._cached((base, links), lambda: compile_python(self.program(links, base), label))
+        return self._cached((base, links), lambda: compile_python(self.program(links, base), self._label(base, links)))
 
     def jacobian_kernel(self, link: str, base: str) -> Kernel:
         """The compiled function of `jacobian_program`, from the cache or made now."""
-        label = f"{self.name}: {base} -> {link}, Jacobian"
+        label = self._label(base, (link, "Jacobian"))
         return self._cached((base, (link,), "jacobian"), lambda: compile_python(self.jacobian_program(link, base), label))
+
+    def _label(self, base: str, links: Sequence[str]) -> str:
+        """What a kernel is called in tracebacks and profiles."""
+        return f"{self.name}: {base} -> {', '.join(links[:3])}"
 
     def _cached(self, key: tuple[Any, ...], make: Callable[[], Kernel]) -> Kernel:
         kernel = self._kernels.get(key)
@@ -279,10 +288,6 @@ class Robot:
     def _overflow(path: str) -> InvalidParams:
         return InvalidParams("the pose at this q is beyond the range of a double", reason="overflow", path=path,
                              expected="values whose pose is finite", got="values too large")
-
-    def _no_tip(self, _q: Sequence[float]) -> list[float]:
-        self.model.require_tip()
-        raise AssertionError("a robot with a tip has a tip kernel")
 
 
 def _tree(model: Model, place: Mapping[str, int]) -> Tree:

@@ -43,6 +43,10 @@ class Service:
         self.reload: Callable[[str | None], Pending] | None = None  # the daemon's, where there is one
         self.may_reload: Callable[[Credentials], bool] = lambda _: False
 
+    def describe(self) -> str:
+        """What serves, in a few words for logs and the service manager."""
+        return f"{self.robot.name} ({self.robot.model.trust}, digest {self.robot.digest[:12]}, generation {self.generation})"
+
     def replace(self, robot: Robot) -> None:
         """Serve another robot from the next request on."""
         self.robot = robot

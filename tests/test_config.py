@@ -71,7 +71,7 @@ def test_an_empty_variable_counts_as_not_set(toml) -> None:
 
 def test_every_setting_can_come_from_the_file_and_from_the_environment(toml) -> None:
     values = {
-        "bundle": "b", "socket": "/s", "tip": "t", "base": "c", "mode": "0600", "group": "g", "expect_digest": "AB" * 32,
+        "bundle": "b", "socket": "/s", "tip": "t", "base": "c", "mode": "0600", "group": "g", "admin_group": "a", "expect_digest": "AB" * 32,
         "dof": 6, "allow_unhashed": True, "max_message": 7, "max_connections": 8, "drain_seconds": 0.5,
     }  # fmt: skip
     assert values.keys() == Config.__dataclass_fields__.keys()

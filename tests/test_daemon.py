@@ -30,7 +30,7 @@ def test_ready_means_that_the_next_request_is_answered(daemons: Any) -> None:
     assert lines[0] == "READY=1"
     assert lines[1].startswith("STATUS=serving wire_arm")
     assert not [name for name in os.listdir(daemons.folder) if name not in ("fkd.sock", "fkd.sock.lock", "notify0", "stderr0")]
-    assert f"serving wire_arm (unbundled, digest {daemon.ask('model')['result']['digest'][:12]})" in daemon.stderr
+    assert f"serving wire_arm (unbundled, digest {daemon.ask('model')['result']['digest'][:12]}, generation 1)" in daemon.stderr
 
 
 def test_a_bad_model_ends_with_1_and_one_clear_message_and_is_never_ready(daemons: Any) -> None:

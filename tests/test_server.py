@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import resource
 import shutil
 import socket
@@ -316,6 +317,47 @@ def test_a_neighbour_is_answered_between_the_turns_of_a_pipelining_client(servic
         other_writer.close()
 
     run(service, path, Limits(), client)
+
+
+def test_neighbours_are_answered_while_heavy_calls_run(service: Service, short_folder: Path) -> None:
+    """Three clients have batches under way; a fourth gets all its single answers before any of them is done."""
+    path = str(short_folder / "s")
+    batch = json.dumps({"jsonrpc": "2.0", "method": "compute_fk_batch", "params": {"q": [[0] * 6] * 5000, "format": "pose"}, "id": "b"}) + "\n"
+
+    async def client(_: Server) -> None:
+        heavy = [await asyncio.open_unix_connection(path, limit=1 << 24) for _ in range(3)]
+        reader, writer = await asyncio.open_unix_connection(path)
+        for _, w in heavy:
+            w.write(batch.encode() + fk(9))  # what comes behind waits for the batch
+        for k in range(20):
+            writer.write(fk(k))
+            assert json.loads(await reader.readline())["id"] == k
+        assert [len(r._buffer) for r, _ in heavy] == [0, 0, 0]  # type: ignore[attr-defined]
+        for r, w in heavy:
+            reply = json.loads(await r.readline())
+            assert len(reply["result"]["poses"]["tool0"]) == 5000
+            assert json.loads(await r.readline())["id"] == 9
+            w.close()
+        writer.close()
+
+    run(service, path, Limits(), client)
+
+
+def test_who_has_the_most_unread_replies_goes_when_they_are_too_many_for_all(service: Service, short_folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = str(short_folder / "s")
+
+    async def client(server: Server) -> None:
+        lazy, lazier = [await asyncio.open_unix_connection(path, limit=1 << 12) for _ in range(2)]
+        for k, (_, w) in ((4000, lazy), (4000, lazier)):
+            w.write(b"".join(fk(i) for i in range(k)))
+        while len(server.clients) > 1:
+            await asyncio.sleep(0)
+        for _, w in (lazy, lazier):
+            w.close()
+
+    with caplog.at_level(logging.WARNING, logger="fkd"):
+        run(service, path, Limits(unread=1 << 16, unread_in_all=100 << 10), client)
+    assert "reads too slowly" in caplog.text
 
 
 def test_draining_cuts_off_who_does_not_end(service: Service, short_folder: Path, caplog: pytest.LogCaptureFixture) -> None:

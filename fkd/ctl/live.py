@@ -1,15 +1,18 @@
-"""model, status, ping, call: what the daemon (or a model file) says of itself."""
+"""model, status, ping, reload, call: what the daemon (or a model file) says of itself."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from typing import Any
 
 from fkd.ctl import text
 from fkd.ctl.main import UsageError
 from fkd.ctl.target import target, tell
+
+RELOAD_PATIENCE = 65.0  # seconds: a little more than the daemon gives a reload
 
 
 def add_model(p: argparse.ArgumentParser) -> None:
@@ -70,6 +73,20 @@ def ping(options: argparse.Namespace) -> int:
         text.say(f"{answer} in {(time.perf_counter() - start) * 1e3:.2f} ms (connection and all)")
 
     return tell(options, "ping", [], show)
+
+
+def add_reload(p: argparse.ArgumentParser) -> None:
+    p.add_argument("bundle", nargs="?", metavar="BUNDLE", help="another file to serve from now on (default: the one that serves, read anew)")
+    p.epilog = "examples:\n  fkctl reload\n  fkctl reload ur5e-unit7.zip\n\nOnly root, the daemon's own user and its admin group may."
+    p.set_defaults(run=reload)
+
+
+def reload(options: argparse.Namespace) -> int:
+    if options.model:
+        raise UsageError("reload is for a daemon, and --model asks a file")
+    options.timeout = options.timeout or RELOAD_PATIENCE
+    params = {} if options.bundle is None else {"bundle": os.path.abspath(options.bundle)}
+    return tell(options, "reload", params, lambda r: text.say(f"serving digest {r['digest'][:12]}, generation {r['generation']}"))
 
 
 def add_call(p: argparse.ArgumentParser) -> None:

@@ -38,6 +38,7 @@ COMMANDS = {
     "model": Command("live", "which robot serves: links, joints, order of q"),
     "status": Command("live", "the daemon's health"),
     "ping": Command("live", "whether the daemon answers, and how fast"),
+    "reload": Command("live", "serve the bundle as it now is, or another"),
     "call": Command("live", "any method, with JSON parameters"),
     "demo": Command("demo", "pack, serve and ask the built-in arm"),
 }
@@ -144,7 +145,7 @@ def common_parser() -> Parser:
     p.add_argument("--socket", type=file_name, metavar="PATH", help="the daemon's socket (default: $FKD_SOCKET, else as fkd's own)")
     p.add_argument("--model", type=file_name, metavar="FILE", help="answer from this bundle, URDF or xacro, without a daemon")
     p.add_argument("--json", action="store_true", help="print exactly the wire's result")
-    p.add_argument("--timeout", type=seconds, default=5.0, metavar="S", help="seconds to wait for the daemon (default 5)")
+    p.add_argument("--timeout", type=seconds, metavar="S", help="seconds to wait for the daemon (default 5; reload: 65)")
     return p
 
 

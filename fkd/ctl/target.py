@@ -19,6 +19,7 @@ from fkd.errors import FkdError
 _HEAD = b'{"jsonrpc":"2.0","result":'
 _TAIL = b',"id":1}'
 MAX_REPLY = 256 << 20
+PATIENCE = 5.0  # seconds that a daemon may take to answer, where the user does not say
 T = TypeVar("T")
 
 
@@ -37,7 +38,7 @@ def target(options: argparse.Namespace) -> Target:
     """The model that --model names, else the daemon."""
     if options.model and options.socket:
         raise UsageError("--socket and --model exclude each other: ask the daemon or the file")
-    return Local(options.model) if options.model else Live(socket_path(options.socket), options.timeout)
+    return Local(options.model) if options.model else Live(socket_path(options.socket), options.timeout or PATIENCE)
 
 
 def tell(options: argparse.Namespace, method: str, params: Any, show: Callable[[Any], None]) -> int:

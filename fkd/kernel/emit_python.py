@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any
 
 from fkd.kernel.program import Program
@@ -66,8 +67,18 @@ def _bare(expression: str) -> str:
 
 def compile_python(program: Program, label: str = "kernel") -> Callable[[Sequence[float]], Any]:
     """The function itself, named `label` in tracebacks and profiles."""
+    return function(code(program, label))
+
+
+def code(program: Program, label: str = "kernel") -> CodeType:
+    """The compiled text, for `function`."""
+    return compile(source(program), f"<fkd {label}>", "exec")
+
+
+def function(compiled: CodeType) -> Callable[[Sequence[float]], Any]:
+    """What `code` compiled, ready to call."""
     names: dict[str, Any] = {"sin": math.sin, "cos": math.cos, "inf": math.inf, "nan": math.nan}
-    code = compile(source(program), f"<fkd {label}>", "exec")
-    exec(code, names)  # noqa: S102 (our own text: operators, numbers and generated names only)
-    function: Callable[[Sequence[float]], Any] = names["kernel"]
-    return function
+    exec(compiled, names)  # noqa: S102 (our own text: operators, numbers and generated names only)
+    # Taken out of its own globals, it is in no ring, and goes with its robot without the garbage collector.
+    kernel: Callable[[Sequence[float]], Any] = names.pop("kernel")
+    return kernel

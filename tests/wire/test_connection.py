@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -371,3 +372,99 @@ def test_a_fault_of_ours_is_logged_and_costs_the_client_one_error(caplog: pytest
         back = answers([ask("break") + b"\n" + ask("echo", "2") + b"\n"])
     assert back == error(*INTERNAL) + result('"nothing"', "2")
     assert "a fault of ours" in caplog.text
+
+
+# -- work that takes long ----------------------------------------------------------------------------------------------
+
+
+class Later:
+    """A result that is not there yet."""
+
+    def __init__(self) -> None:
+        self.there = False
+
+    def done(self) -> bool:
+        return self.there
+
+
+def test_work_is_done_a_step_at_a_time_and_keeps_the_order() -> None:
+    steps = []
+
+    def slow(method: str, params: Raw) -> Any:
+        if method == "echo":
+            return bytes(params)
+
+        def work() -> Any:
+            for k in range(3):
+                steps.append(k)
+                yield None
+            if method == "fails":
+                raise InvalidParams("no", path="$.params")
+            if method == "breaks":
+                raise RuntimeError("a fault of ours")
+            return b'"done"'
+
+        return work()
+
+    c = Connection(slow)
+    c.receive(b"\n".join([ask("slow", "1"), ask("echo", "2", "[2]"), ask("fails", "3"), ask("breaks", "4"), ask("slow", None), ask("echo", "5", "[5]"), b""]))
+    for k in range(3):
+        assert (c.answer(MUCH), c.more, len(steps)) == (b"", True, k + 1)
+    out = b""
+    while c.more:
+        out += c.answer(MUCH)
+    replies = [json.loads(line) for line in out.splitlines()]
+    assert [r["id"] for r in replies] == [1, 2, 3, 4, 5]
+    assert [r.get("result", r.get("error", {}).get("code")) for r in replies] == ["done", [2], -32602, -32603, [5]]
+    assert len(steps) == 12
+
+
+def test_what_waits_for_others_is_not_stepped_before_they_are_done() -> None:
+    later = Later()
+
+    def call(method: str, params: Raw) -> Any:
+        def work() -> Any:
+            yield later
+            assert later.there
+            return b"1"
+
+        return work()
+
+    c = Connection(call)
+    c.receive(ask("wait") + b"\n")
+    assert (c.answer(MUCH), c.waiting, c.more) == (b"", later, True)
+    c.receive(ask("wait", "2") + b"\n")
+    assert (c.answer(MUCH), c.waiting) == (b"", later)
+    later.there = True
+    assert [json.loads(line)["id"] for line in c.answer(MUCH).splitlines()] == [1]
+
+
+def test_a_large_array_comes_in_steps_and_as_one_reply() -> None:
+    c = connection(1 << 20)
+    c.receive(b"[" + b",".join(ask("echo", str(k), "[1,2,3]") for k in range(MAX_BATCH)) + b"]\n")
+    steps, out = 0, b""
+    while c.more or not steps:
+        steps += 1
+        out += c.answer(MUCH)
+    assert steps > 10
+    assert [r["id"] for r in json.loads(out)] == list(range(MAX_BATCH))
+
+
+def test_work_for_a_client_that_has_gone_is_dropped() -> None:
+    closed = []
+
+    def call(method: str, params: Raw) -> Any:
+        def work() -> Any:
+            try:
+                while True:
+                    yield None
+            finally:
+                closed.append(method)
+
+        return work()
+
+    c = Connection(call)
+    c.receive(ask("endless") + b"\n")
+    c.answer(MUCH)
+    c.close()
+    assert closed == ["endless"]
