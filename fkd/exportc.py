@@ -80,13 +80,13 @@ def _functions(robot: Robot, links: tuple[str, ...], named: bool) -> list[CFunct
     functions = []
     for link, ending in zip(links, _endings(links) if named else [""], strict=True):
         about = [f"q -> T, the pose of {link} in {base}."]
-        functions.append(CFunction(f"pose{ending}", robot.program([link], base), ("T",), about))
+        functions.append(CFunction(f"pose{ending}", robot.kernels.program([link], base), ("T",), about))
         if robot.dof:  # else J has no columns
             about = [f"q -> T, the pose of {link} in {base}, and J, its Jacobian there."]
-            functions.append(CFunction(f"jacobian{ending}", robot.jacobian_program(link, base), ("T", "J"), about))
+            functions.append(CFunction(f"jacobian{ending}", robot.kernels.jacobian_program(link, base), ("T", "J"), about))
     if len(links) > 1:  # together they share terms
         about = [f"q -> T, {len(links)} poses in {base}, of 16 values each:", *links]
-        functions.append(CFunction("poses", _joined(robot.program(links, base)), ("T",), about))
+        functions.append(CFunction("poses", _joined(robot.kernels.program(links, base)), ("T",), about))
     return functions
 
 

@@ -82,7 +82,7 @@ def child() -> None:
     found: dict[str, Any]
     try:
         robot = prepare(Wanted(*json.load(sys.stdin)))
-        code = robot.tip_code and marshal.dumps(robot.tip_code)
+        code = robot.kernels.tip_code and marshal.dumps(robot.kernels.tip_code)
         found = {"model": robot.model, "findings": robot.findings, "tip_code": code}
     except FkdError as e:
         found = {"message": e.message, "reason": e.reason, "data": e.data}

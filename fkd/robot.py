@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from types import CodeType
@@ -13,26 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from fkd.configuration import Configurations, JointValues
 from fkd.errors import Finding, InvalidParams, cut
-from fkd.kernel.emit_python import code, compile_python, function
-from fkd.kernel.jacobian import pose_and_jacobian, seen_from
-from fkd.kernel.motion import Edge, Tree, compose, forward
+from fkd.kernel.jacobian import seen_from
+from fkd.kernel.motion import compose
 from fkd.kernel.pose import matrix
-from fkd.kernel.program import Program, record
-from fkd.kernel.scalar import Ref
+from fkd.kernels import Kernels
 from fkd.load import load_model
 from fkd.model import Model
 from fkd.poses import read_matrix
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from fkd.kernel.emit_numpy import Workspace
-
-Kernel = Callable[[Sequence[float]], Any]
-
-KEPT_WORKSPACES = 4  # for batches, in each thread; 1.4 MB each for a six-axis arm, some 10 MB for all links of 60
-KEPT_KERNELS = 64  # compiled (base, links) pairs; each takes some 50 kB for a six-axis arm
-
 
 class Robot:
     """A robot ready to compute. Immutable but for its cache of kernels; safe to share between threads.
@@ -43,19 +30,10 @@ class Robot:
     def __init__(self, model: Model, findings: Sequence[Finding] = (), *, tip_code: CodeType | None = None) -> None:
         self.model = model
         self.findings = tuple(findings)
-        self._place = {link: k for k, link in enumerate(model.links)}
-        self._tree = _tree(model, self._place)
+        self.kernels = Kernels(model, tip_code)
+        self.tip_kernel = self.kernels.tip  # one look-up less for each pose
         self._configurations = Configurations(model)
         self._quaternions = self._configurations.quaternions
-        self._kernels: OrderedDict[tuple[Any, ...], Kernel] = OrderedDict()
-        self._local = threading.local()  # each thread's workspaces, by (base, links)
-        # The default tip's kernel: q -> 16 numbers. Compiled here, so that the first caller does not wait for it, or
-        # before in another process.
-        self.tip_code = tip_code
-        self.tip_kernel: Kernel = lambda _q: model.require_tip()
-        if model.tip is not None:
-            self.tip_code = tip_code or code(self.program((model.tip,), model.base), self._label(model.base, (model.tip,)))
-            self.tip_kernel = self._kernels[model.base, (model.tip,)] = function(self.tip_code)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Robot, (self.model, self.findings)  # kernels are compiled anew where it is unpickled
@@ -118,7 +96,7 @@ class Robot:
         alone = links if isinstance(links, str) else self.model.require_tip() if links is None else None
         names = tuple(dict.fromkeys(links or ())) if alone is None else (alone,)
         rows = batch.rows(q, self.dof)
-        workspace = self.workspace(names, self.model.base if base is None else base)
+        workspace = self.kernels.workspace(names, self.model.base if base is None else base)
         if out is None:
             flat = workspace(rows)
             results = {link: found.reshape(len(rows), 4, 4) for link, found in zip(names, flat, strict=True)}
@@ -176,7 +154,7 @@ class Robot:
         if self._quaternions:
             self._configurations.check_quaternions(q, path)
         try:
-            found = self.kernel(tuple(links), self.model.base if base is None else base)(q)
+            found = self.kernels.poses(tuple(links), self.model.base if base is None else base)(q)
         except (ValueError, ZeroDivisionError, OverflowError):
             raise self._why(q, path) from None
         poses = dict(zip(links, (found,) if len(links) == 1 else found, strict=True))
@@ -198,7 +176,7 @@ class Robot:
         if self._quaternions:
             self._configurations.check_quaternions(q, path)
         try:
-            T, flat = self.jacobian_kernel(target, self.model.base if base is None else base)(q)
+            T, flat = self.kernels.jacobian(target, self.model.base if base is None else base)(q)
         except (ValueError, ZeroDivisionError, OverflowError):
             raise self._why(q, path) from None
         rows = [flat[k * self.dof : (k + 1) * self.dof] for k in range(6)]
@@ -207,66 +185,6 @@ class Robot:
         for row in rows:
             self._finite(row, path)
         return rows
-
-    def kernel(self, links: tuple[str, ...], base: str) -> Kernel:
-        """The compiled function q -> poses for these links, from the cache or made now."""
-        return self._cached((base, links), lambda: compile_python(self.program(links, base), self._label(base, links)))
-
-    def jacobian_kernel(self, link: str, base: str) -> Kernel:
-        """The compiled function of `jacobian_program`, from the cache or made now."""
-        label = self._label(base, (link, "Jacobian"))
-        return self._cached((base, (link,), "jacobian"), lambda: compile_python(self.jacobian_program(link, base), label))
-
-    def _label(self, base: str, links: Sequence[str]) -> str:
-        """What a kernel is called in tracebacks and profiles."""
-        return f"{self.name}: {base} -> {', '.join(links[:3])}"
-
-    def _cached(self, key: tuple[Any, ...], make: Callable[[], Kernel]) -> Kernel:
-        kernel = self._kernels.get(key)
-        if kernel is None:
-            kernel = self._kernels[key] = make()
-            while len(self._kernels) > KEPT_KERNELS:
-                self._kernels.popitem(last=False)
-        else:
-            with suppress(KeyError):  # another thread's kernels may have pushed it out meanwhile
-                self._kernels.move_to_end(key)
-        return kernel
-
-    def program(self, links: Sequence[str], base: str) -> Program:
-        """The straight-line program q -> T_base_link, 16 numbers, one output a link."""
-        places = [self._place[self.model.require_link(link)] for link in links]
-        tree, start = self._tree, self._place[self.model.require_link(base, "$.params.base")]
-        return record(tree.width, lambda q: [matrix(T) for T in forward(tree, q, places, start)])  # type: ignore[arg-type]
-
-    def jacobian_program(self, link: str, base: str) -> Program:
-        """The straight-line program q -> T_base_link (16 numbers) and the Jacobian (6 x dof numbers, row-major)."""
-        place = self._place[self.model.require_link(link, "$.params.link")]
-        tree, start = self._tree, self._place[self.model.require_link(base, "$.params.base")]
-
-        def computation(q: Sequence[Ref]) -> list[list[Ref]]:
-            T, rows = pose_and_jacobian(tree, q, place, start)
-            return [matrix(T), [x for row in rows for x in row]]  # type: ignore[list-item,arg-type]
-
-        return record(tree.width, computation)
-
-    def workspace(self, links: tuple[str, ...], base: str) -> Workspace:
-        """This thread's scratch for batches of these links, kept from call to call."""
-        kept: OrderedDict[tuple[str, tuple[str, ...]], Workspace] = self._local.__dict__.setdefault("kept", OrderedDict())
-        key = (base, links)
-        if key not in kept:
-            from fkd.kernel.emit_numpy import compile_numpy
-
-            kept[key] = compile_numpy(self.program(links, base)).workspace()
-            while len(kept) > KEPT_WORKSPACES:
-                kept.popitem(last=False)
-        kept.move_to_end(key)
-        return kept[key]
-
-    def reference(self, q: Sequence[float], links: Sequence[str], base: str | None = None) -> dict[str, list[float]]:
-        """The same poses by the kinematics run over floats: slow and obvious, the measure of every kernel."""
-        places = [self._place[self.model.require_link(link)] for link in links]
-        frames = forward(self._tree, q, places, self._place[self.model.base if base is None else base])
-        return {link: matrix(T) for link, T in zip(links, frames, strict=True)}  # type: ignore[arg-type]
 
     def configuration(
         self, q: Sequence[float] | JointValues, *, degrees: bool = False, missing: str = "error", path: str = "$.params.q"
@@ -288,13 +206,6 @@ class Robot:
     def _overflow(path: str) -> InvalidParams:
         return InvalidParams("the pose at this q is beyond the range of a double", reason="overflow", path=path,
                              expected="values whose pose is finite", got="values too large")
-
-
-def _tree(model: Model, place: Mapping[str, int]) -> Tree:
-    edges: list[Edge | None] = [None] * len(model.links)
-    for j in model.joints:
-        edges[place[j.child]] = Edge(j.type, place[j.parent], j.T_parent_joint, j.axis, j.index, j.ratio, j.bias)
-    return Tree(tuple(edges), model.dof)
 
 
 def load(

@@ -93,16 +93,16 @@ def test_poses_and_jacobians(library: Exporter, robots: Path, name: str, real: s
     kind, close = REALS[real]
     links = robot.links[-4:]
     prefix, lib = library(robot, "-O1", links=links, real=real)
-    places, base = robot._place, robot._place[robot.model.base]
+    places, base = robot.kernels.places, robot.kernels.places[robot.model.base]
     for q in configurations(robot, 10):
-        expected = robot.reference(q, links)
+        expected = robot.kernels.reference(q, links)
         (together,) = call(getattr(lib, f"{prefix}_poses"), q, [16 * len(links)], kind)
         assert together == pytest.approx([x for T in expected.values() for x in T], abs=close)
         for link, ending in endings(links).items():
             (pose,) = call(getattr(lib, f"{prefix}_pose{ending}"), q, [16], kind)
             assert pose == pytest.approx(expected[link], abs=close)
             pose, jacobian = call(getattr(lib, f"{prefix}_jacobian{ending}"), q, [16, 6 * robot.dof], kind)
-            frame, rows = pose_and_jacobian(robot._tree, q, places[link], base)
+            frame, rows = pose_and_jacobian(robot.kernels.tree, q, places[link], base)
             assert pose == pytest.approx(matrix(frame), abs=close)  # type: ignore[arg-type]
             largest = max(1.0, *(abs(x) for row in rows for x in row))  # type: ignore[arg-type]
             assert jacobian == pytest.approx([x for row in rows for x in row], abs=10 * close * largest)

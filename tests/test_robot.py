@@ -122,7 +122,7 @@ def test_q_may_come_in_many_forms(robot: Robot, form: Callable[[list[float]], An
     T = robot.fk(form(Q), "camera")
     assert T.shape == (4, 4)
     assert T.dtype == np.float64
-    assert T.ravel().tolist() == robot.reference(Q, ["camera"])["camera"]
+    assert T.ravel().tolist() == robot.kernels.reference(Q, ["camera"])["camera"]
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.int8, np.float16, int])

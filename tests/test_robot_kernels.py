@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import fkd.robot
+import fkd.kernels
 from fkd.errors import FkdError, InvalidParams, ModelError
 from fkd.kernel.pose import frame, matrix, rotation_from_rpy
 from fkd.load.build import Choices, build_model
@@ -76,9 +76,9 @@ def test_kernels_give_bit_for_bit_what_the_reference_gives(robot: Robot) -> None
     rng = np.random.default_rng(3)
     for base in robot.links:
         q = rng.uniform(-3, 3, robot.dof).tolist()
-        assert robot.poses(q, robot.links, base) == robot.reference(q, robot.links, base)
+        assert robot.poses(q, robot.links, base) == robot.kernels.reference(q, robot.links, base)
         for link in robot.links:
-            assert robot.poses(q, [link], base) == robot.reference(q, [link], base)
+            assert robot.poses(q, [link], base) == robot.kernels.reference(q, [link], base)
 
 
 def test_poses_chain_over_bases(robot: Robot) -> None:
@@ -249,13 +249,13 @@ def test_kernels_are_kept_within_a_bound() -> None:
     for base in robot.links:
         for link in robot.links:
             robot.fk(Q, link, base)
-    assert len(robot._kernels) <= fkd.robot.KEPT_KERNELS < len(robot.links) ** 2
-    first = robot.kernel(("tool0",), "camera")
-    assert robot.kernel(("tool0",), "camera") is first
+    assert len(robot.kernels._compiled) <= fkd.kernels.KEPT_KERNELS < len(robot.links) ** 2
+    first = robot.kernels.poses(("tool0",), "camera")
+    assert robot.kernels.poses(("tool0",), "camera") is first
 
 
 def test_the_tip_kernel_survives_any_number_of_others(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fkd.robot, "KEPT_KERNELS", 1)
+    monkeypatch.setattr(fkd.kernels, "KEPT_KERNELS", 1)
     kernel = robot.tip_kernel
     for link in robot.links:
         robot.fk(Q, link)
@@ -270,16 +270,16 @@ def test_a_kernel_that_another_thread_drops_meanwhile_is_used_all_the_same() -> 
             return found
 
     robot = load(MIXED)
-    robot._kernels = Dropping(robot._kernels)
+    robot.kernels._compiled = Dropping(robot.kernels._compiled)
     for _ in range(3):
         assert robot.fk(Q).ravel().tolist() == robot.pose(Q)
 
 
 def test_threads_may_share_a_robot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fkd.robot, "KEPT_KERNELS", 2)
+    monkeypatch.setattr(fkd.kernels, "KEPT_KERNELS", 2)
     robot = load(MIXED)
     links = ["tool0", "camera", "cable", "drone"]
-    expected = {link: robot.reference(Q, [link])[link] for link in links}
+    expected = {link: robot.kernels.reference(Q, [link])[link] for link in links}
 
     def work(shift: int) -> list[str]:
         order = [links[(k + shift) % len(links)] for k in range(60)]
@@ -292,4 +292,4 @@ def test_threads_may_share_a_robot(monkeypatch: pytest.MonkeyPatch) -> None:
             assert list(pool.map(work, range(4))) == [[]] * 4
     finally:
         sys.setswitchinterval(interval)
-    assert len(robot._kernels) <= 2 + 4
+    assert len(robot.kernels._compiled) <= 2 + 4

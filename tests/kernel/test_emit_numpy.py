@@ -167,8 +167,8 @@ def configurations(robot: Robot, n: int) -> np.ndarray:
 
 
 def poses(robot: Robot, links: Sequence[str], base: str) -> Program:
-    places, start = [robot._place[link] for link in links], robot._place[base]
-    return record(robot.dof, lambda q: [matrix(T) for T in forward(robot._tree, q, places, start)])  # type: ignore[arg-type]
+    places, start = [robot.kernels.places[link] for link in links], robot.kernels.places[base]
+    return record(robot.dof, lambda q: [matrix(T) for T in forward(robot.kernels.tree, q, places, start)])  # type: ignore[arg-type]
 
 
 def test_all_poses_of_a_robot(robot: Robot) -> None:
@@ -191,7 +191,7 @@ def test_a_robot_bit_for_bit_over_the_same_sines(robot: Robot) -> None:
 
 
 def test_jacobians(robot: Robot) -> None:
-    tree, link, base = robot._tree, robot._place[robot.links[-1]], robot._place[robot.model.base]
+    tree, link, base = robot.kernels.tree, robot.kernels.places[robot.links[-1]], robot.kernels.places[robot.model.base]
 
     def computation(q: Sequence[Ref]) -> list[list[Ref]]:
         T, J = pose_and_jacobian(tree, q, link, base)
