@@ -76,9 +76,7 @@ async def rebuild(wanted: Wanted) -> Robot:
 
 def child() -> None:
     """In the child: what to read comes in by stdin, the robot or the refusal goes out by stdout."""
-    with contextlib.suppress(OSError):  # a filter may forbid it; it is only politeness to who serves
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        os.nice(5)
+    _give_way()
     found: dict[str, Any]
     try:
         robot = prepare(Wanted(*json.load(sys.stdin)))
@@ -87,3 +85,13 @@ def child() -> None:
     except FkdError as e:
         found = {"message": e.message, "reason": e.reason, "data": e.data}
     sys.stdout.buffer.write(pickle.dumps(found))
+
+
+def _give_way() -> None:
+    """Off the daemon's processor and real-time priority, behind whoever serves, as far as a filter lets us."""
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    with contextlib.suppress(OSError):
+        os.nice(19)
