@@ -16,6 +16,7 @@ JointValues = Mapping[str, float | Sequence[float]]
 # How far a follower's given value may be from what its source says (rad or m): a joint state that went through text.
 FOLLOWER_TOLERANCE = 1e-6
 SQUARES = (1e-290, 1e300)  # of a quaternion's norm: beyond, squares lose their digits, and a kernel would give NaN or worse
+FLOATS = {float}
 NEUTRAL = {1: (0.0,), 3: (0.0, 0.0, 0.0), 7: (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)}
 
 
@@ -37,6 +38,8 @@ class Configurations:
         missing: "error", or "zero" for joints that a mapping leaves out.
         Raises InvalidParams or ModelError, with the path of the offending value.
         """
+        if type(q) is list and len(q) == self.dof and not degrees and set(map(type, q)) == FLOATS and isfinite(sum(q)):
+            return q  # as it comes by the thousand from the wire
         if isinstance(q, Mapping):
             values = self._named(q, degrees, missing, path)
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +50,9 @@ class Kernels:
 
     def jacobian(self, link: str, base: str) -> Kernel:
         """The compiled function of `jacobian_program`, from the cache or made now."""
-        label = self._label(base, (link, "Jacobian"))
-        return self._cached((base, (link,), "jacobian"), lambda: compile_python(self.jacobian_program(link, base), label))
+        return self._cached((base, (link,), "jacobian"), lambda: compile_python(
+            self.jacobian_program(link, base), self._label(base, (link, "Jacobian"))
+        ))  # fmt: skip
 
     def _label(self, base: str, links: Sequence[str]) -> str:
         """What a kernel is called in tracebacks and profiles."""
@@ -65,8 +65,10 @@ class Kernels:
             while len(self._compiled) > KEPT_KERNELS:
                 self._compiled.popitem(last=False)
         else:
-            with suppress(KeyError):  # another thread's kernels may have pushed it out meanwhile
+            try:  # noqa: SIM105 (suppress() would take as long again)
                 self._compiled.move_to_end(key)
+            except KeyError:  # another thread's kernels have pushed it out meanwhile
+                pass
         return kernel
 
     def program(self, links: Sequence[str], base: str) -> Program:

@@ -157,7 +157,7 @@ class Robot:
             found = self.kernels.poses(tuple(links), self.model.base if base is None else base)(q)
         except (ValueError, ZeroDivisionError, OverflowError):
             raise self._why(q, path) from None
-        poses = dict(zip(links, (found,) if len(links) == 1 else found, strict=True))
+        poses = {links[0]: found} if len(links) == 1 else dict(zip(links, found, strict=True))
         if tool is not None:
             poses = {link: matrix(compose(T[:12], tool[:12])) for link, T in poses.items()}  # type: ignore[arg-type]
         for T in poses.values():
@@ -199,7 +199,7 @@ class Robot:
         return self._overflow(path)
 
     def _finite(self, values: Sequence[float], path: str = "$.params") -> None:
-        if not all(map(isfinite, values)):
+        if not isfinite(sum(values)) and not all(map(isfinite, values)):
             raise self._overflow(path)
 
     @staticmethod

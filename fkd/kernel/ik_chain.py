@@ -6,7 +6,7 @@ length below.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from math import atan2, hypot, sqrt
 
@@ -65,10 +65,16 @@ class Chain:
     def step(self, position_only: bool) -> Function:
         """The generated function, for the whole pose or the position alone: see `generate_step`."""
         if position_only not in self._steps:
-            self._steps[position_only] = generate_step(
+            for _ in self.prepare(position_only):
+                pass
+        return self._steps[position_only]
+
+    def prepare(self, position_only: bool) -> Generator[None, None, None]:
+        """Make what `step` returns, if it is not there yet, with rests. Two at once do the work twice and agree."""
+        if position_only not in self._steps:
+            self._steps[position_only] = yield from generate_step(
                 self.scaled, self.link, self.base, self.columns, self._planar, position_only
             )
-        return self._steps[position_only]
 
     def pose(self) -> Function:
         """Compiled anew: values of the columns -> T_base_link, 12 numbers, lengths in the unit of length."""

@@ -34,6 +34,7 @@ class Starts:
             return
         chain = self.chain
         pose = chain.pose()
+        yield
         n = len(chain.columns)
         count = min(SAMPLES, PER_COLUMN**n)
         steps = _steps(n)

@@ -6,9 +6,9 @@ folded away. That the step is computed even where it is not wanted costs less th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 
-from fkd.kernel.emit_python import compile_python
+from fkd.kernel.emit_python import compile_python, function, source
 from fkd.kernel.ik_column import Column
 from fkd.kernel.jacobian import cross, pose_and_jacobian
 from fkd.kernel.motion import EYE, Edge, Tree, forward, joined
@@ -23,8 +23,8 @@ LARGE = 3.0  # damping stops to grow about this squared error: slides may have a
 
 def generate_step(
     tree: Tree, link: int, base: int, columns: Sequence[Column], units: Mapping[int, float], position_only: bool
-) -> Function:
-    """Trace and compile the function of one chain.
+) -> Generator[None, None, Function]:
+    """Trace and compile the function of one chain, resting between the three parts of this, of some 5 ms each.
 
     It takes the values of the columns, a target as `Chain.target` makes it, the damping (over the squared error), and
     one weight for each bounded column: its own, or 0 to hold it fast. It returns four measures (the squared error, the
@@ -60,7 +60,11 @@ def generate_step(
         damping = inputs[n + 15] * whole / (1.0 + whole * (1.0 / LARGE)) + FLOOR
         return [[whole, square, sine2, cosine, *damped_step(J, error, damping, weights)]]
 
-    return compile_python(record(n + 16 + len(held), step), "ik step")
+    program = record(n + 16 + len(held), step)
+    yield
+    text = source(program)
+    yield
+    return function(compile(text, "<fkd ik step>", "exec"))
 
 
 def squares(v: Sequence[Ref]) -> Ref:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import cache
 from typing import Any
 
 from msgspec import Raw
@@ -98,6 +99,7 @@ def _joint(j: Joint) -> dict[str, Any]:
             "mimic": mimic, "width": j.width, "index": j.index if j.width else None}
 
 
+@cache
 def fkd_version() -> str:
     """The installed version, or "unknown" where fkd runs from a bare tree."""
     from importlib.metadata import PackageNotFoundError, version  # takes longer to import than the robot to load

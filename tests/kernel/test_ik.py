@@ -234,7 +234,8 @@ def test_a_locked_joint_does_not_take_the_others_steps() -> None:
 
 def test_prepare_changes_no_answer(two: Ik) -> None:
     ready = solver(TWO, [-3.0, -3.0], [3.0, 3.0])
-    ready.prepare()
+    for position_only in (False, True):
+        list(ready.prepare(position_only))
     assert ready.solve(Goal(at(0.6, 0.0), position_only=True)) == two.solve(Goal(at(0.6, 0.0), position_only=True))
 
 
