@@ -86,7 +86,8 @@ class Local:
         from fkd.robot import load
         from fkd.service import Session
 
-        self._session = Session(serving(load(path)))
+        self.robot = load(path)
+        self._session = Session(serving(self.robot))
 
     def ask(self, method: str, params: Any) -> bytes:
         from msgspec import Raw

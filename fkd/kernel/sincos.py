@@ -8,6 +8,7 @@ Source: Tang, Table-lookup algorithms for elementary functions, ARITH 1991 (redu
 
 from __future__ import annotations
 
+import decimal
 import math
 from typing import Any
 
@@ -22,8 +23,26 @@ COARSE = float.fromhex("0x1.921fb54p-8")
 FINE = float.fromhex("0x1.10b4611a62633p-38")
 # Beyond this (65 536 turns) libm answers, which reduces by pi to any length.
 LARGEST = COARSE * 2**26
-_SINES = np.array([math.sin(k * COARSE) + k * FINE * math.cos(k * COARSE) for k in range(STEPS)])
-_COSINES = np.array([math.cos(k * COARSE) - k * FINE * math.sin(k * COARSE) for k in range(STEPS)])
+
+
+def _table() -> list[Array]:
+    """Sines and cosines of all steps, each as a double and what it lacks: halved from a quarter turn, then added up."""
+    with decimal.localcontext() as context:
+        context.prec = 60
+        one = decimal.Decimal(1)
+        cosine, sine = decimal.Decimal(0), one
+        for _ in range(STEPS.bit_length() - 3):  # from a quarter of a turn to one step
+            cosine, sine = ((one + cosine) / 2).sqrt(), ((one - cosine) / 2).sqrt()
+        c, s = one, decimal.Decimal(0)
+        rows = []
+        for _ in range(STEPS):
+            rows.append((float(s), float(s - decimal.Decimal(float(s))), float(c), float(c - decimal.Decimal(float(c)))))
+            c, s = c * cosine - s * sine, s * cosine + c * sine
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+_SINES, _SINES_REST, _COSINES, _COSINES_REST = _table()
+
 # Arrays without dimensions: a Python float would be converted at every call.
 _PER_RADIAN, _COARSE, _FINE = np.array(STEPS / (2.0 * math.pi)), np.array(COARSE), np.array(FINE)
 _S3, _S5, _C2, _C4 = np.array(-1.0 / 6.0), np.array(1.0 / 120.0), np.array(-0.5), np.array(1.0 / 24.0)
@@ -31,7 +50,7 @@ _MASK = np.array(STEPS - 1)
 # Adding this rounds to a whole number and leaves it in the low bits: rint and a cast to integers in one.
 _ROUNDER = np.array(1.5 * 2.0**52)
 
-PASSES = 27  # calls that a piece takes
+PASSES = 31  # calls that a piece takes
 PIECE = 8000  # elements taken at once: six arrays of them and the table stay in a core's second cache
 
 
@@ -54,7 +73,7 @@ class SinCos:
         self._index = np.empty((self._height, rows), np.int64)
 
     def __call__(self, x: Array, s: Array, c: Array) -> None:
-        """x: (m, k) rad -> sine into s, cosine into c, of the same shape; both within 2.3e-16 of libm's.
+        """x: (m, k) rad -> sine into s, cosine into c, of the same shape; both within 1.2e-16 of libm's, most of them the same.
 
         What is not finite gives nan.
         """
@@ -99,5 +118,9 @@ class SinCos:
         multiply(c, k, k)
         multiply(s, w, w)
         subtract(k, w, k)
-        add(s, z, s)  # s + (s (cos r - 1) + c sin r)
+        take(_SINES_REST, index, None, r, "clip")
+        take(_COSINES_REST, index, None, w, "clip")
+        add(z, r, z)
+        add(k, w, k)
+        add(s, z, s)  # s + (s (cos r - 1) + c sin r + what s lacks)
         add(c, k, c)
