@@ -22,6 +22,7 @@ from fkd.config import Config, ConfigError, parse_arguments
 from fkd.dispatch import serving
 from fkd.errors import FkdError
 from fkd.listen import BACKLOG, Listener, adopt, bind, group_id
+from fkd.log import start_logging
 from fkd.notify import Notifier
 from fkd.rebuild import prepare
 from fkd.reload import Reloader
@@ -38,11 +39,11 @@ KEEP_PATH: dict[str, Any] = {"cleanup_socket": False}  # uvloop takes it on ever
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command `fkd`. Exit status: 0 stopped as asked, 1 could not serve, 2 bad usage."""
-    logging.basicConfig(level=logging.INFO, format="fkd: %(message)s", stream=sys.stderr)
+    start_logging(os.environ)
     try:
         config = parse_arguments(sys.argv[1:] if argv is None else argv, os.environ)
     except ConfigError as e:
-        print(f"fkd: {e}", file=sys.stderr)
+        log.error("%s", e)
         return 2
     notifier = Notifier(os.environ)
     try:
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         listener = adopt(os.environ) or bind(config.socket, config.mode, config.group)
     except FkdError as e:
         notifier.send(f"STATUS={str(e).splitlines()[0]}", "ERRNO=22")
-        print(f"fkd: {e}", file=sys.stderr)
+        log.error("%s", e)
         return 1
     config = replace(config, max_connections=make_room(config.max_connections))
     settle()

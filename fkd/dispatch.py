@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Raw
 
 from fkd.errors import MethodNotFound, cut, did_you_mean, nearest
-from fkd.methods import daemon, jacobian, poses
+from fkd.kernel.steps import finished
+from fkd.methods import daemon, dh, ik, jacobian, poses
 from fkd.metrics import Metrics
 from fkd.robot import Robot
 from fkd.service import Service, Session, Work
@@ -23,6 +24,8 @@ METHODS: dict[str, Callable[[Session, Raw], bytes | Work]] = {
     "compute_fk_batch": poses.compute_fk_batch,
     "decompose": poses.decompose,
     "compute_jacobian": jacobian.compute_jacobian,
+    "compute_ik": ik.compute_ik,
+    "dh": dh.dh,
     "model": daemon.model,
     "check": daemon.check,
     "status": daemon.status,
@@ -33,7 +36,7 @@ METHODS: dict[str, Callable[[Session, Raw], bytes | Work]] = {
 }
 PARAMETERS: dict[str, type[msgspec.Struct]] = {
     "compute_fk": m.ComputeFk, "compute_fk_batch": m.ComputeFkBatch, "decompose": m.Decompose,
-    "compute_jacobian": m.ComputeJacobian, "pin": m.Pin, "reload": m.Reload,
+    "compute_jacobian": m.ComputeJacobian, "compute_ik": m.ComputeIk, "dh": m.Dh, "pin": m.Pin, "reload": m.Reload,
 }  # fmt: skip
 # What a caller may ask whose model has gone: all that does not depend on the model, or says which it is.
 UNPINNED = frozenset({"model", "status", "stats", "ping", "pin", "reload"})
@@ -79,11 +82,4 @@ def _measured(session: Session, method: str, params: Raw, work: Work, started: i
 def run(session: Session, method: str, params: Raw) -> bytes:
     """`call` to its end, for callers who have nothing else to do meanwhile."""
     result = call(session, method, params)
-    if isinstance(result, bytes):
-        return result
-    while True:
-        try:
-            next(result)
-        except StopIteration as end:
-            answer: bytes = end.value
-            return answer
+    return result if isinstance(result, bytes) else finished(result)

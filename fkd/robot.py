@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from fkd.aim import TIMEOUT_MS, TOLERANCE, Aim, read_pose
 from fkd.configuration import Configurations, JointValues
 from fkd.errors import Finding, InvalidParams, cut
 from fkd.kernel.jacobian import seen_from
 from fkd.kernel.motion import compose
 from fkd.kernel.pose import matrix
+from fkd.kernel.steps import finished
 from fkd.kernels import Kernels
 from fkd.load import load_model
 from fkd.model import Model
@@ -20,6 +23,9 @@ from fkd.poses import read_matrix
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from fkd.inverse import Found, Inverse
+
 
 class Robot:
     """A robot ready to compute. Immutable but for its cache of kernels; safe to share between threads.
@@ -128,6 +134,45 @@ class Robot:
         T_link_tool = None if tool is None else read_matrix(np.asarray(tool, float).tolist(), "tool")
         rows = self.jacobian_rows(self.configuration(q), link, base, T_link_tool, frame)
         return np.array(rows).reshape(6, self.dof)
+
+    def ik(
+        self, pose: np.ndarray | Sequence[float] | Mapping[str, Sequence[float]], link: str | None = None,
+        base: str | None = None, *, tool: np.ndarray | Sequence[float] | None = None,
+        seed: Sequence[float] | JointValues | None = None, solutions: str = "one", method: str = "auto",
+        position_tolerance: float = TOLERANCE, orientation_tolerance: float = TOLERANCE, position_only: bool = False,
+        timeout_ms: float = TIMEOUT_MS, best_effort: bool = False,
+    ) -> Found:
+        """Inverse kinematics: configurations within the limits that take link, or the tool on it, to a pose.
+
+        pose: T_base_link, or T_base_tool where there is a tool (T_link_tool): (4, 4), 16 numbers, or a mapping of xyz with
+        quaternion or rpy; m, rad. The other arguments as `fkd.aim.Aim` says. `found.q` is the first solution, and
+        `found.solutions` has all, each with its errors in m and rad.
+        Raises IkFailed with the nearest that was found and the reason; ModelError and InvalidParams for what does not fit.
+        """
+        aim = Aim(
+            read_pose(pose, "$.params.pose"), link, base, None if tool is None else read_pose(tool, "$.params.tool"), seed,
+            solutions, method, position_tolerance, orientation_tolerance, position_only, timeout_ms, best_effort,
+        )  # fmt: skip
+        return self.inverse.solve(aim)
+
+    @cached_property
+    def inverse(self) -> Inverse:
+        """The solvers of inverse kinematics."""
+        from fkd.inverse import Inverse  # they need NumPy, which poses do not
+
+        return Inverse(self.model, self.kernels, self._configurations)
+
+    def dh(self, convention: str = "standard", link: str | None = None, base: str | None = None) -> dict[str, Any]:
+        """The Denavit-Hartenberg table of the chain from base (default the model's) to link (default the tip).
+
+        convention: "standard" or "modified" -> {"convention", "rows", "base", "tool", "residual", ...}; a, d in m, alpha,
+        theta in rad; T_base_link = base * rows * tool, each joint's value added to its theta or d. See `fkd.dh`.
+        Raises ModelError for unknown names, InvalidParams for a planar or floating joint on the way.
+        """
+        from fkd.dh import table
+
+        target = link if link is not None else self.model.require_tip()
+        return finished(table(self.kernels, target, self.model.base if base is None else base, convention))
 
     # -- numbers in, plain lists out: what the daemon serves ---------------------------------------------------------
 

@@ -37,6 +37,7 @@ COMMANDS = {
     "decompose": Command("poses", "a pose in all its forms"),
     "ik": Command("ik", "which q takes the tool to a pose"),
     "jacobian": Command("jacobian", "how the tip moves with each joint"),
+    "dh": Command("dh", "a chain as a Denavit-Hartenberg table"),
     "batch": Command("batch", "many configurations in a file -> their poses in another"),
     "export-c": Command("exportc", "a model -> C99, for controllers without a socket"),
     "model": Command("live", "which robot serves: links, joints, order of q"),

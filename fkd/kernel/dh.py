@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+NEARLY = 1e-3  # rad from parallel: then the common normal may be a thousand times as far away as the axes are apart
+
 Vector = NDArray[np.longdouble]
 Extended = np.longdouble
 
@@ -72,9 +74,8 @@ def extract(axes: Sequence[Line], T_base_tip: Sequence[float], convention: str, 
     parallel: the angle (rad) below which neighbours count as parallel.
     """
     T = np.array(T_base_tip, dtype=Extended).reshape(3, 4)
-    first = line((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
-    last = Line(T[:, 3], T[:, 2] / np.sqrt(T[:, 2] @ T[:, 2]))
-    lines = [first, *axes, last]
+    lines = with_ends(axes, T_base_tip)
+    first, last = lines[0], lines[-1]
     normals: list[Normal] = []
     foot, x = first.point, vector((1.0, 0.0, 0.0))
     for k, (here, there) in enumerate(pairwise(lines)):
@@ -99,6 +100,31 @@ def extract(axes: Sequence[Line], T_base_tip: Sequence[float], convention: str, 
     tool = np.concatenate([end_frame[:, :3].T @ T[:, :3], (end_frame[:, :3].T @ (T[:, 3] - end_frame[:, 3]))[:, None]], axis=1)
     flat = [tuple(clean(v) for v in M.ravel()) for M in (base, tool)]
     return Chain(rows, flat[0], flat[1], tuple(n.case for n in crossed))
+
+
+def with_ends(axes: Sequence[Line], T_base_tip: Sequence[float]) -> list[Line]:
+    """The base's z axis, the joints' axes, the tip's z axis.
+
+    The ends may be chosen: base and tool hold whatever is between them and the frames that they stand for. So where they
+    are nearly parallel to their neighbours, they are made so.
+    """
+    T = np.array(T_base_tip, dtype=Extended).reshape(3, 4)
+    first = line((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    last = Line(T[:, 3], T[:, 2] / np.sqrt(T[:, 2] @ T[:, 2]))
+    return [_aligned(first, axes[0]), *axes, _aligned(last, axes[-1])] if axes else [first, last]
+
+
+def _aligned(end: Line, axis: Line) -> Line:
+    """An end's line, in the direction of its neighbour where that is nearly its own."""
+    c = np.cross(end.direction, axis.direction)
+    if c @ c > NEARLY * NEARLY:
+        return end
+    return Line(end.point, axis.direction if end.direction @ axis.direction > 0 else -axis.direction)
+
+
+def sines(lines: Sequence[Line]) -> list[float]:
+    """The sine of the angle between each two neighbours: how far from parallel they are."""
+    return [float(np.sqrt(c @ c)) for c in (np.cross(a.direction, b.direction) for a, b in pairwise(lines))]
 
 
 def normal(

@@ -3,7 +3,7 @@
 Every operation is one ufunc call over the rows of a chunk, written into a slot: one line of the workspace's pool. Which
 operation writes which slot is settled once, by liveness; sines and cosines are taken for all angles at once.
 A chunk allocates nothing, and rows are independent: the same row gives the same bits wherever in a batch it stands.
-Against the function of emit_python, sines and cosines differ by 2.3e-16 at most (see sincos); all else is bit for bit.
+Against the function of emit_python, sines and cosines differ by 1.2e-16 at most, and seldom (see sincos); all else is bit for bit.
 """
 
 from __future__ import annotations

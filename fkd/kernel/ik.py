@@ -80,6 +80,7 @@ class Ik:
         solutions = []
         step = chain.step(False)
         for x, singular in sorted(found, key=lambda f: chain.way(f[0], seed)):
+            yield
             position, angle = chain.errors(step([*x, *target.values, 0.0, *chain.free]))
             solutions.append(Solution(chain.whole(x, base), position * chain.length, angle, True, singular))
         return solutions, outside

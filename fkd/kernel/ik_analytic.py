@@ -56,7 +56,9 @@ class Analytic:
         chain = self.chain
         found: list[Placed] = []
         inside: list[Placed] = []
-        for candidate, free in self._nearest_first(target, seed):
+        candidates = self._nearest_first(target, seed)
+        yield
+        for candidate, free in candidates:
             for nudge in (0.0,) if self.exact else NUDGES:
                 x, position, angle = self._polished([v + nudge for v in candidate], target)
                 yield

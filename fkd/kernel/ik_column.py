@@ -12,6 +12,7 @@ from fkd.kernel.motion import Edge
 # what it then finds in the gap is moved onto the limit and measured anew.
 GAP = 1e-4
 ROUNDING = 1e-9  # rad or units of length by which a value may lie outside its limits and is moved onto them
+TINY = 1e-9  # m; a reach below this is the rounding of an origin: the chain only turns
 WIDE = 100.0  # m; limits of a slide beyond this are how files write "none" (999999 is seen): they give no measure
 
 
@@ -109,7 +110,7 @@ def columns(edges: Sequence[Edge], lower: Sequence[float], upper: Sequence[float
 
 
 def reach(edges: Sequence[Edge], lower: Sequence[float], upper: Sequence[float]) -> float:
-    """No pose of the chain is further than this from its base (m), slides without limits aside; 1 for all angles."""
+    """No pose of the chain is further than this from its base (m), slides without limits aside; 1 where joints only turn."""
     total = 0.0
     for e in edges:
         T = e.T_parent_joint
@@ -117,4 +118,4 @@ def reach(edges: Sequence[Edge], lower: Sequence[float], upper: Sequence[float])
         if e.kind == "prismatic":
             ends = [abs(e.ratio * x + e.bias) for x in (lower[e.index], upper[e.index])]
             total += max((x for x in ends if x <= WIDE), default=0.0)
-    return total if 0.0 < total < inf else 1.0
+    return total if TINY < total < inf else 1.0

@@ -119,6 +119,7 @@ class Search:
             for tried, x in enumerate(self._starts()):
                 if tried >= (MORE[goal.solutions] if found else self.budget):
                     break
+                yield  # a descent that is left at once does not rest
                 end = yield from self._descend(x)
                 if end.solved and all(chain.apart(end.x, f.x) > SAME for f in found):
                     found.append(end)
@@ -142,6 +143,7 @@ class Search:
             return ""
         if self.chain.bounded:
             for x in joined([end.x], islice(self._starts(), STARTS_FREE)):
+                yield
                 free = yield from self._descend(x, free=True)
                 if free.solved:
                     return "limits"

@@ -29,7 +29,8 @@ ANGLES = {"rad": 1.0, "deg": math.pi / 180.0}
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
 COLUMNS = ("joint", "type", "a", "alpha", "d", "theta", "lower", "upper")
 ALIASES = {"theta_offset": "theta"}  # what some tables call the constant part of a joint's angle
-HEAD = ("convention", "length_unit", "angle_unit", "name", "rows", "base", "tool", "residual")
+# The last three are what the method `dh` says beside the table; they change nothing.
+HEAD = ("convention", "length_unit", "angle_unit", "name", "rows", "base", "tool", "residual", "cases", "warnings")
 MAX_DOUBLE = sys.float_info.max
 MAX_ROWS = 1000
 MAX_SIZE = 256 << 10  # bytes: a thousand rows of a hundred letters take 100 KiB

@@ -88,6 +88,24 @@ class ComputeJacobian(_Named):
     frame: Literal["base", "tip"] = "base"
 
 
+class ComputeIk(_Named):
+    """The pose of `link` (or of `tool` on it) -> q. The seed is where to start from, and what the solutions are near to."""
+
+    pose: Pose
+    link: str | None = None
+    base: str | None = None
+    tool: Pose | None = None
+    seed: Q | None = None
+    solutions: Literal["one", "nearest", "all"] = "one"
+    method: Literal["auto", "numeric", "analytic"] = "auto"
+    position_tolerance: float = 1e-6
+    orientation_tolerance: float = 1e-6
+    position_only: bool = False
+    timeout_ms: float = 200.0
+    best_effort: bool = False
+    degrees: bool = False
+
+
 class Decompose(_Named):
     """A pose in all its forms: that of `link` at q, or one that is given."""
 
@@ -101,6 +119,14 @@ class Decompose(_Named):
     xyz: list[float] | None = None
     quaternion: list[float] | None = None
     rpy: list[float] | None = None
+
+
+class Dh(_Named):
+    """The table of the chain from `base` to `link`."""
+
+    convention: Literal["standard", "modified"] = "standard"
+    link: str | None = None
+    base: str | None = None
 
 
 class Pin(_Named):
@@ -122,7 +148,9 @@ class Nothing(_Named):
 compute_fk = msgspec.json.Decoder(list[float] | ComputeFk)
 compute_fk_batch = msgspec.json.Decoder(ComputeFkBatch)
 compute_jacobian = msgspec.json.Decoder(list[float] | ComputeJacobian)
+compute_ik = msgspec.json.Decoder(ComputeIk)
 decompose = msgspec.json.Decoder(list[float] | Decompose)
+dh = msgspec.json.Decoder(list[Any] | Dh)
 pin = msgspec.json.Decoder(list[str] | Pin)
 reload = msgspec.json.Decoder(list[Any] | Reload)
 nothing = msgspec.json.Decoder(list[Any] | Nothing)
