@@ -83,7 +83,7 @@ class Client(asyncio.Protocol):
         if connection.more:
             self._transport.pause_reading()
             self._pump_later()
-        elif self._ending:
+        elif self._ending or connection.lost:
             self._answered()
 
     def eof_received(self) -> bool:
@@ -155,7 +155,7 @@ class Client(asyncio.Protocol):
         """All that was read is answered: read on, or close if that was all."""
         if self._blocked:
             return
-        if self._eof or (self._ending and not self._connection.partial and not _unread(self._transport)):
+        if self._eof or self._connection.lost or (self._ending and not self._connection.partial and not _unread(self._transport)):
             self._transport.close()
         else:
             self._transport.resume_reading()

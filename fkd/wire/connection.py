@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Raw
 
 from fkd.errors import FkdError, InternalError, TooLarge
-from fkd.wire.framing import MAX_MESSAGE, LineFraming
+from fkd.wire.framing import MAX_MESSAGE, LengthFraming, LineFraming, OutOfStep
 from fkd.wire.jsonrpc import decode_batch, decode_request, error_id, error_reply, reply
 
 Work = Generator[Any, None, bytes]
@@ -43,8 +43,9 @@ class Connection:
     def __init__(self, call: Call, *, max_message: int = MAX_MESSAGE, failed: Callable[[int], None] = _count_nothing) -> None:
         self._call = call
         self._failed = failed
-        self._framing = LineFraming(max_message)
-        self.receive = self._framing.feed  # take what was read
+        self._framing: LineFraming | LengthFraming = LineFraming(max_message)
+        self.receive = self._first  # take what was read
+        self.lost = False  # after `answer`: whether nothing more can be understood, and the connection is to be closed
         self.more = False  # after `answer`: whether messages may still wait
         self.waiting: Any = None  # after `answer`: what must be done (a future) before there is any use in coming again
         self._work: Work | None = None  # the reply that is being worked out
@@ -63,7 +64,14 @@ class Connection:
                 break
             replies.append(out)
             enough -= len(out) + MESSAGE_COST
-        return replies[0] if len(replies) == 1 else b"".join(replies)
+        return self._framing.framed(replies)
+
+    def _first(self, data: bytes) -> None:
+        """The first bytes: no JSON begins with a C, so they tell how messages are parted."""
+        if data[:1] == b"C":
+            self._framing = LengthFraming(self._framing.limit)
+        self.receive = self._framing.feed
+        self.receive(data)
 
     def finish(self) -> None:
         """The stream has ended: a last message without its newline counts too."""
@@ -85,6 +93,9 @@ class Connection:
         try:
             line = self._framing.next()
         except TooLarge as e:
+            return self._error(e, b"null")
+        except OutOfStep as e:
+            self.lost = True
             return self._error(e, b"null")
         if line is None:
             self.more = False
