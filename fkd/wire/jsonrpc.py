@@ -17,6 +17,7 @@ from fkd.errors import FkdError, InvalidParams, InvalidRequest, ParseError, cut
 MAX_ID = 512  # bytes; an id is a handle, not a document
 MAX_DIGITS = 64  # of a number used as an id: beyond what any client can hold exactly
 MAX_DEPTH = 64  # levels of nesting
+LONG = 4 << 10  # bytes from which on a quick look is worth while
 NULL = b"null"
 ABSENT = Raw()
 
@@ -66,7 +67,8 @@ def decode_request(line: bytes) -> tuple[Request, bytes]:
         if too_deep(line):
             raise _with_id(_parse_error(RecursionError()), NULL)
         try:
-            _once.decode(line.decode())
+            if len(line) < LONG or not _all_names_differ(line):
+                _once.decode(line.decode())
         except _Twice:
             _refuse_duplicates(line, ident)
     return request, ident
@@ -176,22 +178,37 @@ def kind(value: bytes) -> str:
 
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_NO_BRACKETS_OR_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
+_PLAIN_STRINGS = re.compile(rb'"[^"]*+"')
 # Possessive (*+): no way back is kept, which for a string of a megabyte would take a hundred.
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _STRINGS = re.compile(_STRING)
 _TOKEN = re.compile(rb"[{}]|" + _STRING + rb"(\s*+:)?")
+_NAMES = re.compile(rb"(" + _STRING + rb")\s*+(:?)")
 
 
 def too_deep(text: bytes) -> bool:
     """Whether `text`, which is JSON, is nested deeper than MAX_DEPTH. No loop over its letters: it may be a megabyte."""
     if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
         return False
-    brackets = _STRINGS.sub(b"", text).translate(_BRACKETS, _NO_BRACKETS)
+    if b"\\" in text:
+        brackets = _STRINGS.sub(b"", text).translate(_BRACKETS, _NO_BRACKETS)
+    else:  # the same three times as fast, where all quotes are those of strings
+        brackets = _PLAIN_STRINGS.sub(b"", text.translate(_BRACKETS, _NO_BRACKETS_OR_QUOTES))
     for _ in range(MAX_DEPTH):
         brackets = brackets.replace(b"[]", b"")  # takes the innermost level away
         if not brackets:
             return False
     return True
+
+
+def _all_names_differ(line: bytes) -> bool:
+    """Whether no two members have one name, not even of different objects: then none is given twice.
+
+    For a megabyte of numbers with a few names a tenth of what reading them takes.
+    """
+    names = [name for name, colon in _NAMES.findall(line) if colon]
+    return len(set(names)) == len(names) and not any(b"\\" in name for name in names)
 
 
 class _Twice(Exception):

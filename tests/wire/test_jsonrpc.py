@@ -261,3 +261,44 @@ def test_kinds_in_words(value: bytes, words: str) -> None:
 
 def test_reply_and_encode_make_compact_json() -> None:
     assert reply(encode({"a": [1.5, None]}), b'"x"').rstrip(b"\n") == b'{"jsonrpc":"2.0","result":{"a":[1.5,null]},"id":"x"}'
+
+
+# -- long messages, which take a quicker way ---------------------------------------------------------------------------
+
+ROWS = b"[" + b",".join([b"[0.25,-1.5,3]"] * 400) + b"]"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        b'{"q":%b,"q":[]}' % ROWS,
+        b'{"q":%b,"\\u0071":[]}' % ROWS,
+        b'{"q":%b,"tool":{"xyz":[1],"xyz":[2]}}' % ROWS,
+        b'{"q":%b,"tool":{"xyz":[1],"\\u0078yz":[2]}}' % ROWS,
+        b'{"text":"a \\" : b","q":%b,"q" : 1}' % ROWS,
+    ],
+)
+def test_a_member_given_twice_in_a_long_message_is_refused(params: bytes) -> None:
+    assert refusal(message(params=params)).reason == "duplicate-member"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        b'{"q":%b,"links":["q","q"],"base":"q"}' % ROWS,
+        b'{"q":%b,"tool":{"q":1},"base":{"q":2}}' % ROWS,
+        b'{"text":"\\"q\\":1,\\"q\\":2","q":%b}' % ROWS,
+        b'{"q":%b,"\\\\q":1,"\\u0041":2,"B":3}' % ROWS,
+    ],
+)
+def test_a_long_message_without_a_member_given_twice_is_taken(params: bytes) -> None:
+    assert bytes(decode_request(message(params=params))[0].params) == params
+
+
+@pytest.mark.parametrize("inside", [b"", b'"[[["', b'"\\"[["', b'"\\\\"'])
+def test_depth_is_seen_behind_many_rows_and_odd_strings(inside: bytes) -> None:
+    def deep(levels: int) -> bytes:
+        return b'{"q":%b,"x":%b%b%b}' % (ROWS, b"[" * levels, inside, b"]" * levels)
+
+    assert not too_deep(deep(MAX_DEPTH - 1))
+    assert too_deep(deep(MAX_DEPTH))
