@@ -82,4 +82,7 @@ def _measured(session: Session, method: str, params: Raw, work: Work, started: i
 def run(session: Session, method: str, params: Raw) -> bytes:
     """`call` to its end, for callers who have nothing else to do meanwhile."""
     result = call(session, method, params)
-    return result if isinstance(result, bytes) else finished(result)
+    if isinstance(result, bytes):
+        return result
+    worked = finished(result)
+    return worked if isinstance(worked, bytes) else b"".join(worked)

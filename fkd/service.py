@@ -21,7 +21,8 @@ class Pending(Protocol):
 
 # A method that takes long: each step to the next `yield` is some 0.2 ms of work, after which other clients have their
 # turn. What it yields is None to go on as soon as may be, or what must be done first.
-Work = Generator[Pending | None, None, bytes]
+# Its result may come in pieces, where it is long.
+Work = Generator[Pending | None, None, bytes | list[bytes]]
 
 
 class Credentials(NamedTuple):

@@ -10,6 +10,7 @@ others their turn; nothing else of this client is answered before its result.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -17,10 +18,12 @@ from msgspec import Raw
 
 from fkd.errors import FkdError, InternalError, TooLarge
 from fkd.wire.framing import MAX_MESSAGE, LengthFraming, LineFraming, OutOfStep
-from fkd.wire.jsonrpc import decode_batch, decode_request, error_id, error_reply, reply
+from fkd.wire.jsonrpc import decode_batch, decode_request, error_id, error_reply, long_reply, reply
 
-Work = Generator[Any, None, bytes]
-Call = Callable[[str, Raw], "bytes | Work"]  # method, params -> the result's JSON, or the work that gives it; raises FkdError
+# The result's JSON, or where it is long the pieces of it, which are sent one by one.
+Result = bytes | list[bytes]
+Work = Generator[Any, None, Result]
+Call = Callable[[str, Raw], bytes | Work]  # method, params -> the result, or the work that gives it; raises FkdError
 
 MAX_BATCH = 1000  # requests in one array: more are better sent as lines, which can be answered one by one
 MESSAGE_COST = 64  # bytes of reply that a message is worth beside its reply
@@ -45,10 +48,12 @@ class Connection:
         self._failed = failed
         self._framing: LineFraming | LengthFraming = LineFraming(max_message)
         self.receive = self._first  # take what was read
+        self._headed = False  # whether replies go under headers
         self.lost = False  # after `answer`: whether nothing more can be understood, and the connection is to be closed
         self.more = False  # after `answer`: whether messages may still wait
         self.waiting: Any = None  # after `answer`: what must be done (a future) before there is any use in coming again
         self._work: Work | None = None  # the reply that is being worked out
+        self._pieces: deque[bytes] = deque()  # what is left to send of a long reply
 
     def answer(self, enough: int) -> bytes:
         """Replies to whole messages, until none are left, they are worth `enough` bytes, or one takes long.
@@ -59,17 +64,21 @@ class Connection:
         replies = []
         self.more = True
         while enough > 0:
-            out = self._next() if self._work is None else self._step(self._work)
+            if self._pieces:
+                out: bytes | None = self._pieces.popleft()
+            else:
+                out = self._next() if self._work is None else self._step(self._work)
             if out is None:
                 break
             replies.append(out)
             enough -= len(out) + MESSAGE_COST
-        return self._framing.framed(replies)
+        return replies[0] if len(replies) == 1 else b"".join(replies)
 
     def _first(self, data: bytes) -> None:
         """The first bytes: no JSON begins with a C, so they tell how messages are parted."""
         if data[:1] == b"C":
             self._framing = LengthFraming(self._framing.limit)
+            self._headed = True
         self.receive = self._framing.feed
         self.receive(data)
 
@@ -93,16 +102,16 @@ class Connection:
         try:
             line = self._framing.next()
         except TooLarge as e:
-            return self._error(e, b"null")
+            return self._sent(self._error(e, b"null"))
         except OutOfStep as e:
             self.lost = True
-            return self._error(e, b"null")
+            return self._sent(self._error(e, b"null"))
         if line is None:
             self.more = False
             return None
         out = self._one(line) if line[:1] == b"{" else self._other(line)
         if isinstance(out, bytes):
-            return out
+            return self._sent(out) if self._headed else out
         self._work = out
         return self._step(out)
 
@@ -114,9 +123,15 @@ class Connection:
             self.waiting = next(work)
         except StopIteration as end:
             self._work = self.waiting = None
-            out: bytes = end.value
-            return out
+            return self._sent(end.value)
         return None
+
+    def _sent(self, out: Result) -> bytes:
+        """A reply as it is sent, or the first piece of it."""
+        if isinstance(out, list):
+            self._pieces.extend((self._framing.head(sum(map(len, out))) + out[0], *out[1:]))
+            return self._pieces.popleft()
+        return self._framing.head(len(out)) + out if out and self._headed else out
 
     def _other(self, line: bytes) -> bytes | Work:
         """The reply to a message that does not start as a request does: a batch, a blank line, or white space first."""
@@ -149,7 +164,9 @@ class Connection:
             return self._error(e, ident)
         except Exception:
             return self._fault(line, ident)
-        return reply(result, ident) if ident else b""
+        if isinstance(result, list) and ident:
+            return long_reply(result, ident)
+        return reply(result, ident) if ident else b""  # type: ignore[arg-type]  # a list has been seen to
 
     def _batch(self, line: bytes) -> Work:
         """An array's replies as an array, b"" if all were notifications."""
@@ -164,7 +181,8 @@ class Connection:
         for member in members:
             out = self._one(bytes(member)) if size < MAX_BATCH_REPLY else self._spilt(bytes(member))
             if not isinstance(out, bytes):
-                out = yield from out
+                worked = yield from out
+                out = b"".join(worked) if isinstance(worked, list) else worked
             if out:
                 replies.append(out[:-1])  # without its newline
                 size += len(out)

@@ -78,9 +78,9 @@ class LineFraming:
         return self._skipping or self._start < len(self._buffer)
 
     @staticmethod
-    def framed(replies: list[bytes]) -> bytes:
-        """Replies, each a line, as they are sent."""
-        return replies[0] if len(replies) == 1 else b"".join(replies)
+    def head(size: int) -> bytes:
+        """What is sent before a reply of so many bytes, of which the last is a newline."""
+        return b""
 
     def _too_large(self) -> TooLarge:
         return TooLarge(f"a message of more than {self.limit} bytes, which is the limit", limit=self.limit)
@@ -131,9 +131,9 @@ class LengthFraming:
         return bool(self._buffer or self._length or self._skip)
 
     @staticmethod
-    def framed(replies: list[bytes]) -> bytes:
-        """Replies, each a line, as they are sent: without their newline, under a header."""
-        return b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(r) - 1, r[:-1]) for r in replies if r)
+    def head(size: int) -> bytes:
+        """What is sent before a reply of so many bytes, of which the last is a newline, which JSON takes for a blank."""
+        return b"Content-Length: %d\r\n\r\n" % size
 
     def _headers(self) -> bool:
         """Read the headers of the next message, if all of them are there."""

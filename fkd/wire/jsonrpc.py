@@ -91,6 +91,11 @@ def reply(result: bytes, ident: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","result":%b,"id":%b}\n' % (result, ident)
 
 
+def long_reply(result: list[bytes], ident: bytes) -> list[bytes]:
+    """The reply's line in pieces, for a result in pieces."""
+    return [b'{"jsonrpc":"2.0","result":', *result, b',"id":%b}\n' % ident]
+
+
 def error_reply(error: FkdError, ident: bytes) -> bytes:
     """The error reply's line."""
     body = {"code": error.code, "message": error.message, "data": {"reason": error.reason, **error.data}}

@@ -450,6 +450,43 @@ def test_a_large_array_comes_in_steps_and_as_one_reply() -> None:
     assert [r["id"] for r in json.loads(out)] == list(range(MAX_BATCH))
 
 
+@pytest.mark.parametrize("first", [b"", b"Content-Length: 44\r\n\r\n"])
+def test_a_long_result_is_sent_in_its_pieces_and_is_one_reply(first: bytes) -> None:
+    """By itself a piece at a time, in an array as one; as a line and under a header."""
+    pieces = [b"[1", b",2" * 3000, b",3" * 3000, b"]"]
+
+    def call(method: str, params: Raw) -> Any:
+        def work() -> Any:
+            yield None
+            return pieces
+
+        return work()
+
+    c = Connection(call)
+    request = ask("long", "1")
+    array = b"[" + request + b"," + ask("long", "2") + b"]"
+    for message in (request, array, ask("long", None), ask("long", "3")):
+        c.receive(b"Content-Length: %d\r\n\r\n%b" % (len(message), message) if first else message + b"\n")
+    out, largest = b"", 0
+    while c.more or not out:
+        part = c.answer(1)
+        if out == b"":
+            largest = max(largest, len(part))
+        out += part
+    assert 0 <= largest < 12000
+    replies = []
+    while out:
+        if first:
+            head, _, out = out.partition(b"\r\n\r\n")
+            size = int(head.removeprefix(b"Content-Length: "))
+        else:
+            size = out.index(b"\n") + 1
+        replies.append(json.loads(out[:size]))
+        out = out[size:]
+    one = {"jsonrpc": "2.0", "result": json.loads(b"".join(pieces))}
+    assert replies == [{**one, "id": 1}, [{**one, "id": 1}, {**one, "id": 2}], {**one, "id": 3}]
+
+
 def test_work_for_a_client_that_has_gone_is_dropped() -> None:
     closed = []
 

@@ -87,7 +87,7 @@ def test_byte_by_byte() -> None:
 def test_golden_bytes() -> None:
     body = b'{"jsonrpc":"2.0","method":"echo","params":[1.5],"id":"a"}'
     out, _ = answers(b"Content-Length: 57\r\n\r\n" + body)
-    assert out == b'Content-Length: 41\r\n\r\n{"jsonrpc":"2.0","result":[1.5],"id":"a"}'
+    assert out == b'Content-Length: 42\r\n\r\n{"jsonrpc":"2.0","result":[1.5],"id":"a"}\n'
 
 
 @pytest.mark.parametrize(
