@@ -27,7 +27,7 @@ from fkd.wire.jsonrpc import error_reply
 
 log = logging.getLogger("fkd")
 
-TURN = 0.25e-3  # seconds that one client may hold the loop, but for a single step that takes longer
+TURN = 0.1e-3  # seconds that one client may hold the loop, but for a single step that takes longer
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from fkd.wire import messages as m
 from fkd.wire.jsonrpc import encode
 
 MAX_POSES = 100_000  # in one answer of compute_fk_batch: some 30 MB, which can only be sent together
-JOINED = 8  # steps of rows that are sent together, some 80 kB
-STEP = 32  # rows or poses that are computed and written between two looks at other clients: some 0.2 ms
+JOINED = 16  # steps of rows that are sent together, some 80 kB
+STEP = 16  # poses that are computed and written between two looks at other clients: some 0.1 ms
 
 
 def compute_fk(session: Session, params: Raw) -> bytes:

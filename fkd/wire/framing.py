@@ -78,8 +78,8 @@ class LineFraming:
         return self._skipping or self._start < len(self._buffer)
 
     @staticmethod
-    def head(size: int) -> bytes:
-        """What is sent before a reply of so many bytes, of which the last is a newline."""
+    def head(_size: int) -> bytes:
+        """What is sent before a reply of so many bytes, of which the last is a newline: nothing."""
         return b""
 
     def _too_large(self) -> TooLarge:
