@@ -16,6 +16,7 @@ from fkd.kernel.ik import Ik
 from fkd.kernel.ik_answer import Answer, Goal, Solution
 from fkd.kernel.motion import compose
 from fkd.kernel.pose import angle_between, matrix, rotation_of, translation_of
+from fkd.kernel.steps import finished
 from fkd.kernels import Kernels
 from fkd.limits import limits, middle
 from fkd.model import Model
@@ -29,8 +30,8 @@ FARTHEST_SEED = 1e6  # rad or m; farther from 0 a double has no digits left for 
 
 WHY = {
     "unreachable": "does not reach this pose: at best it is {off}; best_effort gives that configuration",
-    "limits": "reaches this pose only outside the joint limits: inside them it is at best {off}; best_effort gives that configuration",
-    "singular": "comes ever more slowly towards this pose, which is singular, and ended {off}: loosen the tolerances, or give another seed",
+    "limits": "reaches this pose only outside the joint limits: inside them it is at best {off}; best_effort gives that",
+    "singular": "comes ever more slowly towards this singular pose, and ended {off}; loosen the tolerances, or seed anew",
     "deadline": "was not brought to this pose within timeout_ms {timeout:g}: it got as near as {off}; give more time",
 }  # fmt: skip
 
@@ -68,21 +69,14 @@ class Inverse:
 
         Raises ModelError for unknown names or no tip, InvalidParams for a floating joint on the way.
         """
-        for _ in self.solver(*self._way(link, base)).prepare():
-            pass
+        finished(self.solver(*self._way(link, base)).prepare())
 
     def solve(self, aim: Aim, clock: Clock = monotonic) -> Found:
         """Configurations that take the link, or the tool on it, to its pose.
 
         Raises IkFailed with the nearest that was found and the reason; ModelError and InvalidParams as for `Aim`.
         """
-        search = self.search(aim, clock)
-        while True:
-            try:
-                next(search)
-            except StopIteration as end:
-                found: Found = end.value
-                return found
+        return finished(self.search(aim, clock))
 
     def search(self, aim: Aim, clock: Clock = monotonic) -> Generator[None, None, Found]:
         """`solve` as a generator: each step takes some 0.2 ms, or 5 ms at most while a solver is still to be compiled,
@@ -149,7 +143,7 @@ class Inverse:
         """The whole of q that a search starts from, rad|m; None where the caller gives none."""
         wide = next((j for j in self._model.independent if j.width > 1), None)
         if aim.degrees and wide is not None:
-            raise InvalidParams(f"`degrees` is not defined for the {wide.type} joint `{wide.name}`; leave it out, and take radians",
+            raise InvalidParams(f"`degrees` is not defined for the {wide.type} joint `{wide.name}`; take radians",
                                 reason="degrees-undefined", path="$.params.degrees", expected="false", got="true")
         if aim.seed is None:
             return None
@@ -188,7 +182,7 @@ class Inverse:
         message = f"`{link}` " + WHY[reason].format(off=off, timeout=aim.timeout_ms)
         n = len(measure.columns)
         if n < 6 and not aim.position_only:
-            message += f"; {n} joint value{'s' if n != 1 else ''} cannot take it to every pose: position_only leaves the orientation free"
+            message += f"; {n} joint value{'s' if n != 1 else ''} cannot take it everywhere: position_only frees the orientation"
         return IkFailed(
             message, reason=reason, nearest=data or None, position_error=nearest and nearest.position_error,
             orientation_error=nearest and nearest.orientation_error, iterations=answer.iterations,

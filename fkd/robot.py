@@ -19,7 +19,6 @@ from fkd.kernel.steps import finished
 from fkd.kernels import Kernels
 from fkd.load import load_model
 from fkd.model import Model
-from fkd.poses import read_matrix
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,7 +130,7 @@ class Robot:
         """
         import numpy as np
 
-        T_link_tool = None if tool is None else read_matrix(np.asarray(tool, float).tolist(), "tool")
+        T_link_tool = None if tool is None else read_pose(tool, "tool")
         rows = self.jacobian_rows(self.configuration(q), link, base, T_link_tool, frame)
         return np.array(rows).reshape(6, self.dof)
 

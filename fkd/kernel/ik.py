@@ -11,6 +11,7 @@ from fkd.kernel.ik_chain import Chain
 from fkd.kernel.ik_numeric import STARTS, Clock, Search
 from fkd.kernel.ik_starts import Starts
 from fkd.kernel.motion import Tree
+from fkd.kernel.steps import finished
 
 STARTS_PROVEN = 16  # starts where the closed form has shown that there is no solution, and only the nearest is wanted
 
@@ -60,13 +61,7 @@ class Ik:
         self, goal: Goal, method: str = "auto", deadline: float | None = None, clock: Clock = monotonic
     ) -> Answer:
         """The same without rests."""
-        search = self.search(goal, method, deadline, clock)
-        while True:
-            try:
-                next(search)
-            except StopIteration as end:
-                answer: Answer = end.value
-                return answer
+        return finished(self.search(goal, method, deadline, clock))
 
     def _closed(self, goal: Goal) -> Generator[None, None, tuple[list[Solution], bool]]:
         """The closed form's solutions, nearest to the seed first, and whether there are others outside the limits."""

@@ -13,6 +13,7 @@ from math import atan2, hypot, sqrt
 from fkd.kernel.ik_column import columns, reach
 from fkd.kernel.ik_step import Function, generate_pose, generate_step
 from fkd.kernel.motion import Edge, Tree, route
+from fkd.kernel.steps import finished
 
 # Of 0.1 to 0.3 the mean number of iterations is flat, at 1 it is half as much again.
 UNIT = 0.2  # of the reach
@@ -65,8 +66,7 @@ class Chain:
     def step(self, position_only: bool) -> Function:
         """The generated function, for the whole pose or the position alone: see `generate_step`."""
         if position_only not in self._steps:
-            for _ in self.prepare(position_only):
-                pass
+            finished(self.prepare(position_only))
         return self._steps[position_only]
 
     def prepare(self, position_only: bool) -> Generator[None, None, None]:

@@ -12,7 +12,8 @@ from fkd.wire.jsonrpc import encode
 
 
 def compute_ik(session: Session, params: Raw) -> Work:
-    """{"solutions": [{"q", "position_error", "orientation_error", "converged", "singular"}], "method", "iterations", "restarts"}."""
+    """{"solutions": [{"q", "position_error", "orientation_error", "converged", "singular"}], "method", "iterations",
+    "restarts"}."""
     given = m.compute_ik.decode(params)
     aim = Aim(
         read_pose(given.pose, "$.params.pose"), given.link, given.base, read_tool(given.tool),

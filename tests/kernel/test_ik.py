@@ -395,3 +395,22 @@ def test_searches_take_turns_and_do_not_disturb_each_other() -> None:
                 del searches[k]
     assert [answers[k] for k in range(4)] == alone
     assert rests > sum(a.iterations for a in alone)
+
+
+@pytest.mark.parametrize("x", [0.5, 1.0, 9.0])
+@pytest.mark.parametrize("solutions", ["one", "nearest", "all"])
+def test_a_search_rests_after_a_few_evaluations(x: float, solutions: str) -> None:
+    tree, lower, upper = some_chain("rrrrrrr", Random(8))
+    ik = solver(tree, lower, upper)
+    list(ik.prepare())
+    step, count, most = ik.chain.step(False), 0, 0
+
+    def counted(values: list[float]) -> list[float]:
+        nonlocal count
+        count += 1
+        return step(values)
+
+    ik.chain._steps[False] = counted
+    for _ in ik.search(Goal(at(x, 0.0), seed=[0.1] * 7, solutions=solutions)):
+        most, count = max(most, count), 0
+    assert max(most, count) <= 6

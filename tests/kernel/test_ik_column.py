@@ -122,3 +122,4 @@ def test_reach_bounds_the_chain() -> None:
     assert reach(edges, [-pi, -0.5], [pi, 0.25]) == 0.5 + 0.25 + 0.125 + 0.5
     assert reach(edges, [-pi, -inf], [pi, 999999.0]) == 0.875  # limits that say nothing
     assert reach([edge("revolute", 0)], [-pi], [pi]) == 1.0
+    assert reach([edge("revolute", 0, shift=1e-16)], [-pi], [pi]) == 1.0  # the rounding of an origin
