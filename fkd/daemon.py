@@ -107,7 +107,7 @@ async def serve(robot: Robot, listener: Listener, config: Config, notifier: Noti
     accepting = await loop.create_unix_server(server.protocol, sock=listener.socket, backlog=BACKLOG, **KEEP_PATH)
     log.info("serving %s on %s", service.describe(), listener.path)
     notifier.ready(f"serving {service.describe()}")
-    threading.Thread(target=load_numpy, name="numpy").start()
+    threading.Thread(target=warm_up, args=(robot,), name="warm-up").start()
     if notifier.watchdog:
         _stay_alive(loop, notifier, notifier.watchdog)
     await stop.wait()
@@ -131,13 +131,13 @@ def hang_up(reload: Reloader) -> None:
         log.warning("SIGHUP ignored: %s", e)
 
 
-def load_numpy() -> None:
-    """In a thread, once the daemon serves: what Jacobians' measures, inverse kinematics and DH tables need.
+def warm_up(robot: Robot) -> None:
+    """In a thread, once the daemon serves: NumPy, and the default tip's solver of inverse kinematics.
 
-    It takes longer to import than the robot to load, and would otherwise keep the first who asks, and all others, waiting.
+    They take longer than the robot to load, and would otherwise keep the first who asks, and all others, waiting.
     """
-    import numpy  # noqa: F401
-
+    with contextlib.suppress(FkdError):  # no tip, or no inverse kinematics to it
+        robot.inverse.prepare()
     gc.freeze()
 
 
