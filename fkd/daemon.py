@@ -14,15 +14,16 @@ import threading
 from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import uvloop
 
+from fkd.accept import Acceptor
 from fkd.config import Config, ConfigError, parse_arguments
 from fkd.dispatch import serving
-from fkd.errors import FkdError
-from fkd.listen import BACKLOG, Listener, adopt, bind, group_id
+from fkd.errors import FkdError, nearest
+from fkd.listen import Listener, adopt, bind, group_id
 from fkd.log import start_logging
+from fkd.methods.daemon import fkd_version
 from fkd.notify import Notifier
 from fkd.rebuild import prepare
 from fkd.reload import Reloader
@@ -33,8 +34,6 @@ from fkd.service import Credentials
 log = logging.getLogger("fkd")
 
 OTHER_FILES = 32  # what the process has open beside its clients
-
-KEEP_PATH: dict[str, Any] = {"cleanup_socket": False}  # uvloop takes it on every Python; its type stubs only from 3.13 on
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -103,8 +102,7 @@ async def serve(robot: Robot, listener: Listener, config: Config, notifier: Noti
     service.may_reload = partial(may_reload, admins=admins)
     loop.add_signal_handler(signal.SIGHUP, hang_up, reload)
     server = Server(service, config.limits, loop)
-    # The path is the listener's business: only it knows whether the socket is ours to unlink, or systemd's.
-    accepting = await loop.create_unix_server(server.protocol, sock=listener.socket, backlog=BACKLOG, **KEEP_PATH)
+    acceptor = Acceptor(listener.socket, server)
     log.info("serving %s on %s", service.describe(), listener.path)
     notifier.ready(f"serving {service.describe()}")
     threading.Thread(target=warm_up, args=(robot,), name="warm-up").start()
@@ -113,7 +111,7 @@ async def serve(robot: Robot, listener: Listener, config: Config, notifier: Noti
     await stop.wait()
     log.info("stopping")
     notifier.stopping()
-    accepting.close()
+    acceptor.close()
     await server.drain(config.drain_seconds)
     listener.close()
 
@@ -132,10 +130,12 @@ def hang_up(reload: Reloader) -> None:
 
 
 def warm_up(robot: Robot) -> None:
-    """In a thread, once the daemon serves: NumPy, and the default tip's solver of inverse kinematics.
+    """In a thread, once the daemon serves: what takes longer to load than the robot, and is not needed to answer for it.
 
-    They take longer than the robot to load, and would otherwise keep the first who asks, and all others, waiting.
+    It would otherwise keep the first who asks, and all others, waiting; or fail them when no more files can be opened.
     """
+    fkd_version()
+    nearest("a", "b")
     with contextlib.suppress(FkdError):  # no tip, or no inverse kinematics to it
         robot.inverse.prepare()
     gc.freeze()

@@ -1,8 +1,7 @@
 """A robot's chain as a Denavit-Hartenberg table, with the residual that proves it.
 
-Axes that are nearly parallel leave a choice. Taken as skew, their common normal lies far away: metres of d that nearly
-cancel, and the digits of a double end. Taken as parallel, the angle between them is lost. Which of the two loses less
-depends on the arm, so both are tried, and the table with the least residual is given.
+The residual is what a user of the table will see: its rows, rounded to doubles and multiplied in doubles, against the
+robot's own kernel. Where axes are nearly parallel (see `fkd.kernel.dh`) it is not nothing, and the table says so.
 """
 
 from __future__ import annotations
@@ -11,27 +10,24 @@ import random
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import inf, isfinite, pi
+from math import hypot, inf, isfinite, pi
 from typing import Any
 
 import numpy as np
 
 from fkd.errors import InvalidParams, cut
-from fkd.kernel.dh import Chain, Line, extract, line, product, sines, with_ends
+from fkd.kernel.dh import EXACTLY, NEARLY, Chain, Line, extract, line, product, sines
 from fkd.kernel.motion import Frame, Tree, apply, compose, invert, joined, parted, walk
 from fkd.kernel.pose import matrix
 from fkd.kernels import Kernels
 from fkd.model import Joint, Model
 
 CONVENTIONS = ("standard", "modified")
-PARALLEL = 1e-6  # rad: below, axes may be taken as parallel
-EXACTLY = 1e-12  # rad: below, they are
-DOUBTFUL = 1e-3  # rad: below, the common normal is far away
-BELOW = 1.0 - 1e-9
 GOOD = 1e-9  # m and rad: the residual of a well-posed chain
-FAR = 100.0  # m: no arm is so long, so such a d nearly cancels with another
+FAR = 10.0  # times the reach of the chain: no row needs that, unless two nearly cancel
 SAMPLES = 24  # configurations over which the residual is measured
 REACH = 2.0  # m: how far a slide without limits is moved for it
+LONGEST = 100.0  # m: a slide's limits beyond that are none
 
 
 def table(kernels: Kernels, link: str, base: str, convention: str) -> Generator[None, None, dict[str, Any]]:
@@ -47,25 +43,30 @@ def table(kernels: Kernels, link: str, base: str, convention: str) -> Generator[
         raise InvalidParams(f"a DH table is {' or '.join(CONVENTIONS)}, not `{cut(str(convention))}`", reason="unknown-choice",
                             path="$.params.convention", expected=list(CONVENTIONS), got=cut(str(convention)))
     joints, axes, T_base_link = _axes(kernels, link, base)
-    samples = _samples(kernels, joints, link, base)
-    best, least, taken = None, inf, EXACTLY
-    apart = sines(with_ends(axes, T_base_link))
-    # One threshold for each way to divide the doubtful pairs: just below each, so that it and all above count as skew.
-    for threshold in [PARALLEL, *sorted({s * BELOW for s in apart if EXACTLY < s <= PARALLEL}, reverse=True)]:
+    yield
+    chain = yield from extract(axes, T_base_link, convention)
+    residual = reach = 0.0
+    rng = random.Random(0)
+    kernel = kernels.poses((link,), base)
+    for _ in range(SAMPLES):
         yield
-        found = extract(axes, T_base_link, convention, threshold)
-        yield
-        residual = _residual(found, convention, joints, samples)
-        if best is None or residual < 0.5 * least:  # the coarser one, where it makes no difference
-            best, least, taken = found, residual, threshold
-    assert best is not None
+        q = _sample(kernels.model, rng)
+        try:
+            T = kernel(q)
+            off = _off(chain, convention, joints, [j.ratio * q[j.index] + j.bias for j in joints], T)
+        except (ValueError, OverflowError):  # the sine of infinity
+            off = inf
+        if not isfinite(off):
+            raise _overflow(base, link)
+        residual, reach = max(residual, off), max(reach, hypot(*T[3:12:4]))
     result = {
-        "convention": convention, "rows": [_row(j, values) for j, values in zip(joints, best.rows, strict=True)],
-        "base": matrix(best.base), "tool": matrix(best.tool), "residual": least, "cases": list(best.cases),
+        "convention": convention, "rows": [_row(j, values) for j, values in zip(joints, chain.rows, strict=True)],
+        "base": matrix(chain.base), "tool": matrix(chain.tool), "residual": residual, "cases": list(chain.cases),
     }  # fmt: skip
     if followers := {j.name: _driven(kernels.model, j) for j in joints if j.mimic}:
         result["mimic"] = followers
-    if warnings := _warnings(["the base", *(f"`{j.name}`" for j in joints), f"`{link}`"], apart, best, least, taken):
+    between = chain.cases[:-1] if convention == "standard" else chain.cases[1:]  # of the joints' axes, without the ends
+    if warnings := [*_near(joints, axes, between), *_lost(chain, reach, residual)]:
         result["warnings"] = warnings
     return result
 
@@ -101,7 +102,10 @@ def _axes(kernels: Kernels, link: str, base: str) -> tuple[list[Joint], list[Lin
             joints.append(joint)
             axes.append(line(_floats(p), [sign * x for x in _floats(apply(R, edge.axis))]))
     at_end = joined(way.placed[end].rotation, way.placed[end].position)
-    return joints, axes, tuple(_floats(compose(T_base_start, at_end)))
+    T_base_end = _floats(compose(T_base_start, at_end))
+    if not all(map(isfinite, [*T_base_end, *(x for a in axes for x in a.point)])):
+        raise _overflow(base, link)
+    return joints, axes, tuple(T_base_end)
 
 
 def _floats(values: Frame) -> list[float]:
@@ -109,38 +113,30 @@ def _floats(values: Frame) -> list[float]:
     return [float(x) for x in values]  # type: ignore[arg-type]
 
 
-def _samples(kernels: Kernels, joints: Sequence[Joint], link: str, base: str) -> list[tuple[list[float], list[float]]]:
-    """Values of each joint of the chain and the pose there, by the kernel itself."""
-    rng = random.Random(0)
-    kernel = kernels.poses((link,), base)
-    tree = kernels.tree
-    found = []
-    for _ in range(SAMPLES):
-        q = [rng.uniform(-pi, pi) for _ in range(tree.width)]
-        for j in kernels.model.independent:
-            if j.type == "prismatic":
-                q[j.index] = rng.uniform(*_slide(j))
-        found.append(([j.ratio * q[j.index] + j.bias for j in joints], kernel(q)))
-    return found
+def _overflow(base: str, link: str) -> InvalidParams:
+    return InvalidParams(f"the chain from `{base}` to `{link}` is beyond the range of a double", reason="overflow", path="$.params.link",
+                         expected="a chain whose poses are finite", got="lengths or ratios too large")
 
 
-def _slide(joint: Joint) -> tuple[float, float]:
-    """The range in which a slide is tried."""
-    lower, upper = (joint.limits.lower, joint.limits.upper) if joint.limits else (None, None)
-    ends = sorted(x if x is not None and abs(x) < FAR else s * REACH for x, s in ((lower, -1.0), (upper, 1.0)))
-    return ends[0], ends[1]
+def _sample(model: Model, rng: random.Random) -> list[float]:
+    """A configuration: any angles, slides within their limits."""
+    q = [rng.uniform(-pi, pi) for _ in range(model.dof)]
+    for j in model.independent:
+        if j.type == "prismatic":
+            lower, upper = (j.limits.lower, j.limits.upper) if j.limits else (None, None)
+            ends = [x if x is not None and abs(x) < LONGEST else s * REACH for x, s in ((lower, -1.0), (upper, 1.0))]
+            q[j.index] = rng.uniform(*ends)
+    return q
 
 
-def _residual(chain: Chain, convention: str, joints: Sequence[Joint], samples: Sequence[tuple[list[float], list[float]]]) -> float:
+def _off(chain: Chain, convention: str, joints: Sequence[Joint], values: Sequence[float], T_base_link: Sequence[float]) -> float:
     """The largest difference between an entry of the table's pose and of the robot's, in m and rad."""
-    worst = 0.0
-    base, tool = (np.array(matrix(T)).reshape(4, 4) for T in (chain.base, chain.tool))
-    for values, expected in samples:
+    base, tool, expected = (np.array(T).reshape(4, 4) for T in (matrix(chain.base), matrix(chain.tool), T_base_link))
+    with np.errstate(all="ignore"):  # the caller looks for what is not finite
         T = base
         for joint, row, value in zip(joints, chain.rows, values, strict=True):
             T = T @ (product(convention, row, 0.0, value) if joint.type == "prismatic" else product(convention, row, value))
-        worst = max(worst, float(np.abs(T @ tool - np.reshape(expected, (4, 4))).max()))
-    return worst if isfinite(worst) else inf
+        return float(np.abs(T @ tool - expected).max())
 
 
 def _row(joint: Joint, values: Sequence[float]) -> dict[str, Any]:
@@ -155,16 +151,22 @@ def _driven(model: Model, follower: Joint) -> dict[str, Any]:
     return {"joint": model.q_names[follower.index], "multiplier": follower.ratio, "offset": follower.bias}
 
 
-def _warnings(names: Sequence[str], apart: Sequence[float], chain: Chain, residual: float, threshold: float) -> list[str]:
-    """What a user of the table should know."""
+def _near(joints: Sequence[Joint], axes: Sequence[Line], cases: Sequence[str]) -> list[str]:
+    """Which neighbours are nearly parallel, and what was made of it."""
     found = []
-    for (a, b), sine in zip(pairwise(names), apart, strict=True):
-        if EXACTLY < sine < DOUBTFUL:
-            # extract() takes as parallel what is not above the threshold
-            how = "taken as parallel" if sine <= threshold else "not taken as parallel"
-            found.append(f"the axes of {a} and {b} are {sine:.2g} rad from parallel, and {how}")
-    if any(abs(d) > FAR or abs(a) > FAR for a, _, d, _ in chain.rows):
-        found.append("lengths of hundreds of metres nearly cancel: keep every digit of this table")
+    for (here, there), sine, case in zip(pairwise(joints), sines(axes), cases, strict=True):
+        if EXACTLY < sine <= NEARLY:
+            taken = "taken as parallel" if case in ("parallel", "collinear") else "not taken as parallel"
+            found.append(f"the axes of `{here.name}` and `{there.name}` are {sine:.2g} rad from parallel, and {taken}")
+    return found
+
+
+def _lost(chain: Chain, reach: float, residual: float) -> list[str]:
+    """What becomes of the digits."""
+    found = []
+    longest = max((max(abs(a), abs(d)) for a, _, d, _ in chain.rows), default=0.0)
+    if longest > FAR * reach:
+        found.append(f"lengths up to {longest:.3g} m nearly cancel, in a chain that reaches {reach:.3g} m: keep every digit of this table")
     if residual > GOOD:
         found.append(f"the table misses the robot by {residual:.2g} m or rad")
     return found

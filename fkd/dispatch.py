@@ -8,10 +8,10 @@ from time import perf_counter_ns
 import msgspec
 from msgspec import Raw
 
-from fkd.errors import MethodNotFound, cut, did_you_mean, nearest
+from fkd.errors import FkdError, InternalError, MethodNotFound, cut, did_you_mean, nearest
 from fkd.kernel.steps import finished
 from fkd.methods import daemon, dh, ik, jacobian, poses
-from fkd.metrics import Metrics
+from fkd.metrics import OTHER, Metrics
 from fkd.robot import Robot
 from fkd.service import Service, Session, Work
 from fkd.wire import messages as m
@@ -55,14 +55,18 @@ def call(session: Session, method: str, params: Raw) -> bytes | Work:
     started = perf_counter_ns()
     function = METHODS.get(method)
     if function is None:
+        session.service.metrics.methods[OTHER].failed(MethodNotFound.code)
         raise MethodNotFound(f"no method `{cut(method)}`{did_you_mean(method, METHODS)}", name=cut(method),
                              did_you_mean=nearest(method, METHODS))
-    if session.pinned is not None and method not in UNPINNED:
-        session.check_pin()
     try:
+        if session.pinned is not None and method not in UNPINNED:
+            session.check_pin()
         result = function(session, params or NO_PARAMS)
     except (msgspec.DecodeError, RecursionError) as e:
-        raise explain(e, params, method, PARAMETERS.get(method)) from None
+        raise _failed(session, method, started, explain(e, params, method, PARAMETERS.get(method))) from None
+    except Exception as e:
+        _failed(session, method, started, e)
+        raise
     if not isinstance(result, bytes):
         return _measured(session, method, params, result, started)
     session.service.metrics.methods[method].took(perf_counter_ns() - started)
@@ -74,9 +78,20 @@ def _measured(session: Session, method: str, params: Raw, work: Work, started: i
     try:
         result = yield from work
     except (msgspec.DecodeError, RecursionError) as e:
-        raise explain(e, params, method, PARAMETERS.get(method)) from None
+        raise _failed(session, method, started, explain(e, params, method, PARAMETERS.get(method))) from None
+    except Exception as e:
+        _failed(session, method, started, e)
+        raise
     session.service.metrics.methods[method].took(perf_counter_ns() - started)
     return result
+
+
+def _failed(session: Session, method: str, started: int, e: Exception) -> Exception:
+    """Count a method's error, which took its time too."""
+    meter = session.service.metrics.methods[method]
+    meter.took(perf_counter_ns() - started)
+    meter.failed(e.code if isinstance(e, FkdError) else InternalError.code)
+    return e
 
 
 def run(session: Session, method: str, params: Raw) -> bytes:

@@ -6,6 +6,7 @@ full disk, a reader that is gone or one that is stuck would not take at once is 
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import math
 import os
@@ -21,9 +22,11 @@ BURST, SECONDS = 20, 10.0  # how often one place in the code may warn: what clie
 
 
 def start_logging(environ: Mapping[str, str]) -> None:
-    """Send what is logged, from INFO up, to stderr."""
+    """Send what is logged, from INFO up, to stderr; and where every thread was, should the watchdog or a fault end us."""
     if sys.stderr is None:
         return  # closed by whoever started us: descriptor 2 may be anything by now
+    if not faulthandler.is_enabled():
+        faulthandler.enable(2)
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     if not any(isinstance(handler, StderrHandler) for handler in root.handlers):

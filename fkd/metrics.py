@@ -1,84 +1,94 @@
-"""What the daemon counts: for each method how often, how long, and which errors. Fixed in size; nothing grows."""
+"""What the daemon counts: for each method how often, how long and which errors; connections; the last reloads.
+
+Fixed in size: nothing grows with requests, with clients, or with what they call things. Recording must cost next to
+nothing, so all that can be worked out later is worked out when someone asks.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+QUANTILES = {"p50": 500, "p90": 900, "p99": 990, "p99.9": 999}  # permille
 KEPT_RELOADS = 16
 OTHER = "(none)"  # what is no request of any method: bytes that are no JSON, unknown methods
 
+# Buckets: eight to each power of two nanoseconds, each an eighth to a sixteenth as wide as the times in it.
+SHIFT = 3
+EIGHTH = (1 << SHIFT) - 1
+BUCKETS = 64 << SHIFT  # up to 2^63 ns, which is 292 years
+
 
 class Meter:
-    """One method's count, errors and latencies.
-
-    Latencies are counted in buckets of an eighth to a quarter of their value: four to each power of two nanoseconds.
-    """
+    """One method's latencies (ns), and its errors by JSON-RPC code."""
 
     __slots__ = ("buckets", "errors", "slowest", "total")
 
     def __init__(self) -> None:
-        self.buckets = [0] * 256
+        self.buckets = [0] * BUCKETS
         self.errors: dict[int, int] = {}
-        self.slowest = 0  # ns
-        self.total = 0  # ns
+        self.slowest = 0
+        self.total = 0
 
     def took(self, ns: int) -> None:
-        """Count one answer and the time that it took."""
-        bits = (ns | 8).bit_length()
-        self.buckets[bits << 2 | ns >> bits - 3 & 3] += 1
+        """Count one answer, right or an error, and the time that it took."""
+        bits = (ns | 8).bit_length()  # what is under 8 ns counts as 8 and more
+        self.buckets[bits << 3 | ns >> bits - 4 & 7] += 1
         self.total += ns
         if ns > self.slowest:
             self.slowest = ns
 
     def failed(self, code: int) -> None:
-        """Count one error of this JSON-RPC code."""
+        """Count one error."""
         self.errors[code] = self.errors.get(code, 0) + 1
 
     @property
     def count(self) -> int:
-        return sum(self.buckets)
-
-    def quantile(self, q: float) -> float:
-        """The latency (ns) that a share q of the answers did not exceed: the upper end of its bucket, at most the slowest."""
-        wanted, seen = q * self.count, 0
-        for place, n in enumerate(self.buckets):
-            seen += n
-            if n and seen >= wanted:
-                return min(upper(place), self.slowest)
-        return 0.0
+        """How many were answered. What is no request of any method has errors and no times."""
+        return sum(self.buckets) or sum(self.errors.values())
 
     def report(self) -> dict[str, Any]:
         """As the method `stats` answers it; times in microseconds."""
-        latency = {name: round(self.quantile(q) / 1e3, 3) for name, q in QUANTILES.items()}
+        histogram = [(last(place), n) for place, n in enumerate(self.buckets) if n]
+        latency = {name: min(quantile(histogram, permille), self.slowest) / 1e3 for name, permille in QUANTILES.items()}
         return {
             "count": self.count,
             "errors": {str(code): n for code, n in sorted(self.errors.items())},
             "latency_us": {**latency, "max": self.slowest / 1e3, "sum": self.total / 1e3},
-            "histogram_us": [[upper(place) / 1e3, n] for place, n in enumerate(self.buckets) if n],
+            "histogram_us": [[ns / 1e3, n] for ns, n in histogram],
         }
 
 
-def upper(place: int) -> float:
-    """The upper end (ns) of a bucket."""
-    return float((place & 3 | 4) + 1 << (place >> 2) - 3)
+def last(place: int) -> int:
+    """The longest time (ns) that is counted in this bucket."""
+    return ((place & EIGHTH | 8) + 1 << (place >> SHIFT) - 4) - 1
+
+
+def quantile(histogram: Sequence[tuple[float, int]], permille: int) -> float:
+    """The time that so many of a thousand did not exceed, as the longest of its bucket; 0 if there is none.
+
+    histogram: for each bucket its longest time and how many are in it, by time.
+    """
+    wanted, seen = permille * sum(n for _, n in histogram), 0
+    for longest, n in histogram:
+        seen += n
+        if 1000 * seen >= wanted:
+            return longest
+    return 0
 
 
 class Metrics:
-    """All meters of a daemon, and its last reloads."""
+    """All that a daemon counts."""
 
     def __init__(self, methods: Iterable[str] = ()) -> None:
         self.methods = {name: Meter() for name in (*methods, OTHER)}
+        self.accepted = 0  # connections, of those that could have one
+        self.refused = 0  # because there were too many
+        self.dropped = 0  # because they did not read, or too slowly
         self.reloads: deque[dict[str, Any]] = deque(maxlen=KEPT_RELOADS)
 
     @property
     def requests(self) -> int:
-        """How many were answered, well or with an error."""
-        return sum(m.count + sum(m.errors.values()) for m in self.methods.values())
-
-    def report(self) -> dict[str, Any]:
-        """As the method `stats` answers it: the methods that were asked, by name."""
-        asked = {name: m.report() for name, m in self.methods.items() if m.errors or m.count}
-        return {"requests": self.requests, "methods": asked, "reloads": list(self.reloads)}
+        """How many were answered, right or with an error."""
+        return sum(m.count for m in self.methods.values())

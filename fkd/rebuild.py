@@ -75,14 +75,18 @@ async def rebuild(wanted: Wanted) -> Robot:
 def child() -> None:
     """In the child: what to read comes in by stdin, the robot or the refusal goes out by stdout."""
     _give_way()
+    wanted = sys.stdin.read()
+    if not wanted:
+        return  # the daemon has been killed
     found: dict[str, Any]
     try:
-        robot = prepare(Wanted(*json.load(sys.stdin)))
+        robot = prepare(Wanted(*json.loads(wanted)))
         code = robot.kernels.tip_code and marshal.dumps(robot.kernels.tip_code)
         found = {"model": robot.model, "findings": robot.findings, "tip_code": code}
     except FkdError as e:
         found = {"message": e.message, "reason": e.reason, "data": e.data}
-    sys.stdout.buffer.write(pickle.dumps(found))
+    with contextlib.suppress(BrokenPipeError), open(1, "wb", buffering=0, closefd=False) as out:
+        out.write(pickle.dumps(found))
 
 
 def _give_way() -> None:

@@ -17,13 +17,11 @@ from functools import partial
 from time import perf_counter
 
 from fkd.dispatch import call
-from fkd.errors import Overloaded
 from fkd.metrics import OTHER
 from fkd.peer import credentials
 from fkd.service import Credentials, Service, Session
 from fkd.wire.connection import Connection
 from fkd.wire.framing import MAX_MESSAGE
-from fkd.wire.jsonrpc import error_reply
 
 log = logging.getLogger("fkd")
 
@@ -60,19 +58,17 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
-        if not self._server.admit(self):
-            limit = self._server.limits.connections
-            error = Overloaded(f"{limit} connections are open, which is the limit; try again later", limit=limit)
-            self._transport.write(error_reply(error, b"null"))
-            self._transport.close()
-            return
         self._transport.set_write_buffer_limits(high=self._server.limits.unread)
+        self._server.clients.add(self)
+        if self._server.draining:
+            self.drain()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._stalled:
             self._stalled.cancel()
         self._connection.close()
-        self._server.leave(self)
+        self._server.clients.discard(self)
+        self._server.leave()
 
     def data_received(self, data: bytes) -> None:
         connection = self._connection
@@ -114,6 +110,11 @@ class Client(asyncio.Protocol):
 
     def abort(self) -> None:
         self._transport.abort()
+
+    def drop(self) -> None:
+        """Let a client go that does not read what it has asked for."""
+        self._server.service.metrics.dropped += 1
+        self.abort()
 
     @property
     def unread(self) -> int:
@@ -165,7 +166,7 @@ class Client(asyncio.Protocol):
         unread = self._transport.get_write_buffer_size()
         if self._stalled and unread >= self._unread:
             log.warning("dropped a client that has not read for %g s (%d bytes wait)", self._server.limits.grace, unread)
-            self.abort()
+            self.drop()
             return
         self._unread = unread
         self._stalled = self._server.loop.call_later(self._server.limits.grace, self._watch)
@@ -185,6 +186,7 @@ class Server:
         self.limits = limits
         self.loop = loop
         self.clients: set[Client] = set()
+        self.draining = False
         self.failed = service.metrics.methods[OTHER].failed
         self._turns: deque[Client] = deque()  # who waits for a turn; one is given in each turn of the loop
         self._turning = False
@@ -194,14 +196,17 @@ class Server:
     def protocol(self) -> Client:
         return Client(self)
 
-    def admit(self, client: Client) -> bool:
-        """Count a new client in; False if there are too many."""
-        if len(self.clients) >= self.limits.connections:
-            return False
-        self.clients.add(client)
-        self.service.connections = len(self.clients)
+    def enter(self) -> None:
+        """Count a connection that is about to be opened."""
+        self.service.connections += 1
+        self.service.metrics.accepted += 1
         self._empty.clear()
-        return True
+
+    def leave(self) -> None:
+        """Count a connection that is no more."""
+        self.service.connections -= 1
+        if not self.service.connections:
+            self._empty.set()
 
     def later(self, client: Client) -> None:
         """Give the client a turn when all who wait longer have had theirs, and whoever asks meanwhile an answer."""
@@ -224,16 +229,11 @@ class Server:
         while sum(c.unread for c in self.clients) > self.limits.unread_in_all:
             worst = max(self.clients, key=lambda c: c.unread)
             log.warning("dropped a client that reads too slowly: %d bytes wait, and too much for all", worst.unread)
-            worst.abort()
-
-    def leave(self, client: Client) -> None:
-        self.clients.discard(client)
-        self.service.connections = len(self.clients)
-        if not self.clients:
-            self._empty.set()
+            worst.drop()
 
     async def drain(self, seconds: float) -> None:
         """Let every client have its answers, then close; after `seconds` cut the rest off."""
+        self.draining = True
         for _ in range(3):  # a few turns, so that requests already in the sockets are read and answered
             await asyncio.sleep(0)
         for client in list(self.clients):

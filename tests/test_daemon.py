@@ -51,9 +51,9 @@ def test_a_bad_model_ends_with_1_and_one_clear_message_and_is_never_ready(daemon
 class Ends:
     """Runs `fkd` in this process, for starts that come to nothing: status, what it said, what systemd heard."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
         self.folder = folder
-        self._capsys = capsys
+        self._capfd = capfd
         self._notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._notices.bind(str(folder / "notify"))
         self._notices.setblocking(False)
@@ -68,12 +68,12 @@ class Ends:
         with contextlib.suppress(BlockingIOError):
             told = self._notices.recv(4096)
         assert not (self.folder / "fkd.sock").exists()
-        return status, self._capsys.readouterr().err, told
+        return status, self._capfd.readouterr().err, told
 
 
 @pytest.fixture
-def ends(short_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ends:
-    return Ends(short_folder, monkeypatch, capsys)
+def ends(short_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Ends:
+    return Ends(short_folder, monkeypatch, capfd)
 
 
 @pytest.mark.parametrize(

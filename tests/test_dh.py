@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from importlib.metadata import PackageNotFoundError, distribution
 from math import cos, pi, sin
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from fkd.service import Session
 
 ROBOTS = Path(__file__).parent / "robots"
 CONVENTIONS = ("standard", "modified")
+KINDS = {"fixed", "revolute", "continuous", "prismatic"}
 
 
 def multiplied(found: dict[str, Any], values: dict[str, float]) -> np.ndarray:
@@ -81,6 +84,39 @@ def test_a_base_that_is_no_ancestor(convention: str) -> None:
             check(robot, robot.dh(convention, link, base), link, base, 1e-14)
 
 
+REAL = ("ur5_robot.urdf", "panda.urdf", "kinova.urdf", "xarm7.urdf", "z1.urdf", "allegro_left_hand.urdf", "puma560_robot.urdf",
+        "solo12.urdf", "romeo.urdf", "al5d_robot.urdf")  # fmt: skip
+
+
+def real(name: str) -> Path:
+    """A robot from the packages that carry some."""
+    for package in ("example-robot-data", "airo-models", "rtb-data"):
+        with contextlib.suppress(PackageNotFoundError):
+            files = distribution(package).files or []
+            if found := [f for f in files if f.name == name]:
+                return Path(str(found[0].locate()))
+    pytest.skip(f"no installed package carries {name}")
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_robots_to_every_leaf(name: str) -> None:
+    """Romeo's fingers are 4e-8 rad from parallel with its wrist, the al5d's links 6e-10."""
+    robot = fkd.load(real(name))
+    leaves = set(robot.links) - {j.parent for j in robot.model.joints}
+    chains = [c for link in sorted(leaves) if len(c := robot.model.chain(link)) and {j.type for j in c} <= KINDS]
+    assert chains
+    rng = np.random.default_rng(5)
+    for chain in chains[:12]:
+        for convention in CONVENTIONS:
+            found = robot.dh(convention, chain[-1].child, robot.model.root)
+            assert len(found["rows"]) == sum(j.type != "fixed" for j in chain)
+            assert found["residual"] < (1e-9 if name in ("romeo.urdf", "al5d_robot.urdf") else 1e-12)
+            q = rng.uniform(-1, 1, robot.dof)
+            values = dict(zip(robot.model.q_names, q, strict=True))
+            T = robot.fk(q, chain[-1].child, robot.model.root)
+            assert np.abs(multiplied(found, values) - T).max() < 4 * found["residual"] + 1e-14
+
+
 joint = st.tuples(
     st.sampled_from(["revolute", "continuous", "prismatic", "fixed"]), st.lists(st.floats(-1, 1), min_size=3, max_size=3),
     st.lists(st.sampled_from([0.0, pi / 2, -pi / 2, pi, 1.5708, 0.3, 1e-3, 1e-5]), min_size=3, max_size=3),
@@ -116,6 +152,32 @@ def test_nearly_parallel_axes_are_taken_as_loses_least_and_said(tmp_path: Path, 
     if tilt != 1e-8:
         assert ("not taken as parallel" in said) is (tilt > 1e-8)
     assert ("keep every digit" in said) is (max(abs(r["d"]) for r in found["rows"]) > 100)
+
+
+def test_each_pair_of_axes_has_its_own_choice(tmp_path: Path) -> None:
+    """Two pairs equally near to parallel: one is tilted about its distance, whose foot is near, one across it."""
+    robot = fkd.load(urdf([
+        ("revolute", [0.0, 0.0, 0.1], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]), ("revolute", [0.4, 0.0, 0.0], [3e-9, 0.0, 0.0], [0.0, 0.0, 1.0]),
+        ("revolute", [0.3, 0.0, 0.0], [0.0, 3e-9, 0.0], [0.0, 0.0, 1.0]),
+    ], tmp_path))  # fmt: skip
+    found = robot.dh("standard", "l3", "l0")
+    assert [" not taken" in w for w in found["warnings"] if "from parallel" in w] == [True, False]
+    assert found["residual"] < 8e-9  # and not twice that
+
+
+def test_what_a_double_cannot_hold_is_refused(tmp_path: Path) -> None:
+    """No NaN in a row, none in the residual, and no warning of NumPy's."""
+    far = fkd.load(urdf([("revolute", [1e308, 1e308, 1e308], [0.1, 0.2, 0.3], [0.0, 0.0, 1.0])] * 2, tmp_path))
+    path = tmp_path / "fast.urdf"
+    path.write_text(
+        "<robot name='fast'><link name='l0'/><link name='l1'/><link name='l2'/>"
+        "<joint name='j1' type='continuous'><parent link='l0'/><child link='l1'/></joint>"
+        "<joint name='j2' type='continuous'><parent link='l1'/><child link='l2'/><mimic joint='j1' multiplier='1e308'/></joint></robot>"
+    )
+    for robot in (far, fkd.load(path)):
+        with pytest.raises(InvalidParams) as e:
+            robot.dh()
+        assert e.value.reason == "overflow"
 
 
 def test_a_robot_that_does_not_move_has_no_rows() -> None:

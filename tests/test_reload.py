@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import weakref
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from fkd.rebuild import CHILD, Wanted
 from fkd.robot import load
 
 ARM_ZEROS = [1, 0, 0, 1.0625, 0, 1, 0, 0, 0, 0, 1, 0.75, 0, 0, 0, 1]  # wire_arm at q = 0
@@ -145,8 +148,6 @@ def test_only_admins_may_reload(daemons: Any, live: Path) -> None:
 
 def as_user(script: str, path: str, groups: list[int]) -> str:
     """The output of a script run by a user without rights, by the system's own Python, which that user may read."""
-    import subprocess
-
     command = [shutil.which("python3", path="/usr/bin:/bin") or "python3", "-I", "-c", script, path]
     done = subprocess.run(command, capture_output=True, text=True, check=True, user=NOBODY, group=NOBODY, extra_groups=groups, cwd="/")
     return done.stdout
@@ -197,6 +198,18 @@ def test_no_answer_is_wrong_or_missing_while_models_alternate(daemons: Any, live
     assert wrong == []
     assert min(count) > 0
     assert outcomes == [True, True, False] * 4
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_daemon_that_is_killed_amid_a_reload_leaves_no_traceback(robots: Path, asked: bool) -> None:
+    """Its child finds the pipe closed that it would answer by, or that it would be asked by."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-I", "-c", CHILD.format(path=sys.path)]
+    wanted = json.dumps(Wanted(str(robots / "wire_arm.urdf"))) if asked else ""
+    with open(writing, "wb") as out:
+        done = subprocess.run(command, input=wanted, stdout=out, stderr=subprocess.PIPE, text=True, check=True)
+    assert done.stderr == ""
 
 
 def test_a_robot_goes_with_its_last_reference(robots: Path) -> None:

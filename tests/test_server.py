@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import uvloop
 
+from fkd.accept import Acceptor
 from fkd.dispatch import serving
 from fkd.robot import load
 from fkd.server import Limits, Server
@@ -248,10 +249,14 @@ def run(service: Service, path: str, limits: Limits, client: Callable[[Server], 
     async def both() -> None:
         loop = asyncio.get_running_loop()
         server = Server(service, limits, loop)
-        accepting = await loop.create_unix_server(server.protocol, path=path)
-        await client(server)
-        accepting.close()
-        await server.drain(1.0)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+            listening.bind(path)
+            listening.listen()
+            listening.setblocking(False)
+            acceptor = Acceptor(listening, server)
+            await client(server)
+            acceptor.close()
+            await server.drain(1.0)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(asyncio.wait_for(both(), 30))

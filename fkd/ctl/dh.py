@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from math import degrees, hypot, pi
 from typing import Any
@@ -12,8 +11,8 @@ from fkd.ctl import text
 from fkd.ctl.convert import write
 from fkd.ctl.main import file_name
 from fkd.ctl.target import Target, read, target
-from fkd.errors import FkdError
 from fkd.kernel.pose import rotation_of, rpy_from_rotation, translation_of
+from fkd.load.dhwrite import write_table
 
 STEP = {"standard": "Rz(theta) Tz(d) Tx(a) Rx(alpha)", "modified": "Rx(alpha) Tx(a) Rz(theta) Tz(d)"}
 LENGTHS = ("a", "d")
@@ -27,10 +26,10 @@ def add_dh(p: argparse.ArgumentParser) -> None:
     p.add_argument("--base", metavar="LINK", help="its beginning")
     p.add_argument("--deg", action="store_true", help="print angles in degrees")
     p.add_argument("--draw", action="store_true", help="draw the chain, joint by joint")
-    p.add_argument("-o", "--output", type=file_name, metavar="TABLE.json", help="write a table that `fkctl from-dh` and `fkd` read")
+    p.add_argument("-o", "--output", type=file_name, metavar="TABLE", help="write a .csv, .toml or .json that `fkctl from-dh` and `fkd` read")
     p.epilog = (
         "examples:\n  fkctl --model ur5e.zip dh\n  fkctl --model ur5e.zip dh --convention modified --draw\n"
-        "  fkctl --model ur5e.zip dh -o ur5e-dh.json && fkctl from-dh ur5e-dh.json -o again.urdf\n\n"
+        "  fkctl --model ur5e.zip dh -o ur5e-dh.csv && fkctl from-dh ur5e-dh.csv -o again.urdf\n\n"
         "T_base_link = base * rows * tool. A joint's value adds to its theta, or to its d where it slides. The residual is the\n"
         "largest difference from the robot itself, in m or rad, over sampled q."
     )
@@ -42,7 +41,7 @@ def dh(options: argparse.Namespace) -> int:
     params = {k: v for k in ("convention", "link", "base") if (v := getattr(options, k)) is not None}
     answer = answers.ask("dh", params)
     if options.output is not None:
-        write(options.output, read(answer, "dh", lambda found: as_file(found, options.output)), options.model or "")
+        write(options.output, read(answer, "dh", lambda found: write_table(found, options.output)), options.model or "")
         return 0
     if options.json:
         text.raw(answer)
@@ -50,21 +49,6 @@ def dh(options: argparse.Namespace) -> int:
     show = draw if options.draw else show_table
     read(answer, "dh", lambda found: show(found, options, answers))
     return 0
-
-
-def as_file(found: dict[str, Any], name: str) -> str:
-    """The table as JSON that says its convention and units; every number reads back to the last bit. Raises FkdError."""
-    if not name.casefold().endswith(".json"):
-        raise FkdError(f"a table is written as JSON, which holds base and tool too: name it {name}.json")
-    if followers := found.get("mimic"):
-        raise FkdError(f"joint `{next(iter(followers))}` follows another, which a table file cannot say; --json gives all that is known")
-    head = {"convention": found["convention"], "length_unit": "m", "angle_unit": "rad"}
-    rows = ",\n    ".join(json.dumps(row) for row in found["rows"])
-    lines = [
-        *(f'"{key}": {json.dumps(value)}' for key, value in head.items()), f'"rows": [\n    {rows}\n  ]',
-        *(f'"{key}": {json.dumps(found[key])}' for key in ("base", "tool", "residual")),
-    ]  # fmt: skip
-    return "{\n  " + ",\n  ".join(lines) + "\n}\n"
 
 
 def show_table(found: dict[str, Any], options: argparse.Namespace, _: Target) -> None:
@@ -147,3 +131,5 @@ def _remarks(found: dict[str, Any]) -> None:
         text.say(f"  {name} follows: {rule['multiplier']:g} * {rule['joint']} + {rule['offset']:g}")
     for warning in found.get("warnings", []):
         text.say(f"  note: {warning}")
+    if "warnings" in found:
+        text.say("  note: twelve digits are shown here; -o and --json give them all")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from pathlib import Path
 
 from fkd.ctl import text
@@ -34,7 +33,7 @@ def export_c(options: argparse.Namespace) -> int:
         raise UsageError("export-c needs the description's file: a daemon has only what it made of it")
     if options.socket:
         raise UsageError("export-c reads a file; --socket does not go with it")
-    command = "fkctl " + shlex.join(sys.argv[1:])
+    command = "fkctl " + shlex.join(options.words)
     robot = Local(name).robot
     header_name, header, source_name, source = written(
         robot, options.link, options.prefix, "float" if options.float else "double", command

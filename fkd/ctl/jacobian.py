@@ -29,8 +29,9 @@ def jacobian(options: argparse.Namespace) -> int:
 
 
 def show_jacobian(answer: dict[str, Any]) -> None:
-    """The rows under their joints' names, and how far they are from singular."""
-    columns = [[name, *(text.number(row[k]) for row in answer["jacobian"])] for k, name in enumerate(answer["joints"])]
+    """The rows under the names of q's values, and how far they are from singular."""
+    names = text.value_names(answer["joints"])
+    columns = [[name, *(text.number(row[k]) for row in answer["jacobian"])] for k, name in enumerate(names)]
     widths = [max(map(len, c)) for c in columns]
     for i, label in enumerate(("  ", *ROWS)):
         text.say("  ".join((f"  {label}", *(c[i].rjust(w) for c, w in zip(columns, widths, strict=True)))))

@@ -132,6 +132,7 @@ def run(words: list[str]) -> int:
     parser = Parser(prog=f"fkctl {name}", parents=[common], description=command.help[0].upper() + command.help[1:] + ".")
     getattr(import_module(f"fkd.ctl.{command.module}"), f"add_{name.replace('-', '_')}")(parser)
     options = parser.parse(before + arguments)
+    options.words = words
     status: int = options.run(options)
     return status
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from math import degrees
+
+PARTS = {3: ("x", "y", "theta"), 7: ("x", "y", "z", "qx", "qy", "qz", "qw")}  # of a planar joint, of a floating one
 
 
 def number(x: float, width: int = 0) -> str:
@@ -27,6 +30,17 @@ def angles(values: Sequence[float], in_degrees: bool) -> str:
 
 def numbers(values: Sequence[float]) -> str:
     return " ".join(number(v) for v in values)
+
+
+def value_names(joints: Iterable[str]) -> list[str]:
+    """For each value of q the joint that it moves -> a name for each: the joint's, with the part's behind it if it has several."""
+    owners = list(joints)
+    widths, seen = Counter(owners), Counter[str]()
+    names = []
+    for owner in owners:
+        names.append(f"{owner}.{PARTS[widths[owner]][seen[owner]]}" if widths[owner] > 1 else owner)
+        seen[owner] += 1
+    return names
 
 
 def count(n: int, noun: str) -> str:

@@ -7,13 +7,14 @@ modified table crosses normal i-1 and then turns to normal i.
 Source: Denavit and Hartenberg 1955; Craig, Introduction to Robotics, 3.4 (modified).
 
 Extended precision: axes parallel to within a milliradian put the feet hundreds of metres away, and the digits lost
-there are those that make the table exact.
+there are those that make the table exact. Nearer still, the table's own doubles run out of digits: of what is lost by
+leaving out the angle, and by rounding feet so far away, each pair of axes is given the lesser.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,6 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+EXACTLY = 1e-12  # rad from parallel: below, axes are, and the angle is noise
+PARALLEL = 1e-6  # rad: below, they are taken as parallel where that loses less
+DIGITS = 2.0**-52  # of a length, lost when it is added to and taken away again
 NEARLY = 1e-3  # rad from parallel: then the common normal may be a thousand times as far away as the axes are apart
 
 Vector = NDArray[np.longdouble]
@@ -67,11 +71,10 @@ def line(point: Sequence[float], direction: Sequence[float]) -> Line:
     return Line(vector(point), z / np.sqrt(z @ z))
 
 
-def extract(axes: Sequence[Line], T_base_tip: Sequence[float], convention: str, parallel: float) -> Chain:
-    """The table of a chain.
+def extract(axes: Sequence[Line], T_base_tip: Sequence[float], convention: str) -> Generator[None, None, Chain]:
+    """The table of a chain, in a step for each pair of neighbours.
 
-    axes: the joints' lines, base to tip; T_base_tip: 12 numbers at q = 0; convention: "standard" or "modified";
-    parallel: the angle (rad) below which neighbours count as parallel.
+    axes: the joints' lines, base to tip; T_base_tip: 12 numbers at q = 0; convention: "standard" or "modified".
     """
     T = np.array(T_base_tip, dtype=Extended).reshape(3, 4)
     lines = with_ends(axes, T_base_tip)
@@ -80,13 +83,16 @@ def extract(axes: Sequence[Line], T_base_tip: Sequence[float], convention: str, 
     foot, x = first.point, vector((1.0, 0.0, 0.0))
     for k, (here, there) in enumerate(pairwise(lines)):
         end = (last.point, T[:, 0]) if k == len(axes) else None
-        normals.append(normal(here, there, foot, x, parallel, end))
-        foot, x = normals[-1].far, normals[-1].x
+        found = normal(here, there, foot, x, end)
+        normals.append(found)
+        far_away = found.case in ("skew", "intersecting") and abs(np.sin(found.alpha)) < NEARLY
+        foot, x = there.point if far_away else found.far, found.x
+        yield
     turns = []
     for k in range(1, len(normals)):
         z = lines[k].direction
         before, after = normals[k - 1], normals[k]
-        theta = np.arctan2(np.cross(before.x, after.x) @ z, before.x @ after.x)
+        theta = np.arctan2(cross(before.x, after.x) @ z, before.x @ after.x)
         turns.append((theta, (after.near - before.far) @ z))
     if convention == "standard":
         crossed, start, stop = normals[1:], (normals[0], 1, "far"), (normals[-1], len(axes) + 1, "far")
@@ -116,7 +122,7 @@ def with_ends(axes: Sequence[Line], T_base_tip: Sequence[float]) -> list[Line]:
 
 def _aligned(end: Line, axis: Line) -> Line:
     """An end's line, in the direction of its neighbour where that is nearly its own."""
-    c = np.cross(end.direction, axis.direction)
+    c = turned(end.direction, axis.direction)
     if c @ c > NEARLY * NEARLY:
         return end
     return Line(end.point, axis.direction if end.direction @ axis.direction > 0 else -axis.direction)
@@ -124,35 +130,34 @@ def _aligned(end: Line, axis: Line) -> Line:
 
 def sines(lines: Sequence[Line]) -> list[float]:
     """The sine of the angle between each two neighbours: how far from parallel they are."""
-    return [float(np.sqrt(c @ c)) for c in (np.cross(a.direction, b.direction) for a, b in pairwise(lines))]
+    return [float(np.sqrt(c @ c)) for c in (turned(a.direction, b.direction) for a, b in pairwise(lines))]
 
 
-def normal(
-    here: Line, there: Line, foot: Vector, x_before: Vector, parallel: float, end: tuple[Vector, Vector] | None
-) -> Normal:
+def normal(here: Line, there: Line, foot: Vector, x_before: Vector, end: tuple[Vector, Vector] | None) -> Normal:
     """The common normal of two lines.
 
-    foot: where the last normal met `here`; x_before: its direction. Where the lines leave a choice: the offset along
-    parallel axes is 0, collinear axes keep x, and x points forwards, so that theta stays small. end: the tip's origin
-    and x direction, which settle the choice after the last joint so that the tool vanishes where it can.
+    foot: where the last normal met `here`, or the joint itself where that is far away; x_before: the last direction.
+    Where the lines leave a choice: the offset along parallel axes is 0, collinear axes keep x, and x points forwards, so
+    that theta stays small. end: the tip's origin and x direction, which settle the choice after the last joint so that
+    the tool vanishes where it can.
     """
     z, w = here.direction, there.direction
-    c = np.cross(z, w)
+    c = turned(z, w)
     sine = np.sqrt(c @ c)
+    skew = sine > EXACTLY
+    if skew:
+        along = cross(there.point - here.point, w) @ c / (sine * sine)  # from here.point to the foot
+        skew = sine > PARALLEL or sine > DIGITS * abs(along)
+    if not skew:
+        along = ((end[0] if end is not None else foot) - here.point) @ z
+    near = here.point + along * z
+    far = there.point + ((near - there.point) @ w) * w
     a: Any  # an extended scalar, for which NumPy's versions have different types
-    alpha: Any
-    between = there.point - here.point
-    if sine > parallel:
+    if skew:
         x = c / sine
-        # feet: here.point + s z and there.point + t w, with the rest along x
-        near = here.point + (np.cross(between, w) @ c) / (sine * sine) * z
-        far = there.point + (np.cross(between, z) @ c) / (sine * sine) * w
-        a = between @ x
+        a = (far - near) @ x
         case = "skew" if abs(a) > 1e-12 else "intersecting"
     else:
-        settled = end[0] if end is not None else foot
-        near = here.point + ((settled - here.point) @ z) * z
-        far = there.point + ((near - there.point) @ w) * w
         across = far - near
         across = across - (across @ z) * z
         a = np.sqrt(across @ across)
@@ -165,17 +170,27 @@ def normal(
             x = x / np.sqrt(x @ x)
     if x @ x_before < -1e-9 and not (case == "collinear" and end is not None):
         x, a = -x, -a
-    alpha = np.arctan2(c @ x, z @ w)
-    if sine <= parallel:
-        alpha = Extended(0) if z @ w > 0 else Extended(math.pi)
-    return Normal(x, a, alpha, near, far, case)
+    if not skew:
+        return Normal(x, a, Extended(0.0 if z @ w > 0 else math.pi), near, far, case)
+    return Normal(x, a, np.arctan2(c @ x, z @ w), near, far, case)
 
 
 def frame(x: Vector, z: Vector, origin: Vector) -> Vector:
     """A frame from its x and z directions -> (3, 4); x is made exactly normal to z."""
     x = x - (x @ z) * z
     x = x / np.sqrt(x @ x)
-    return np.stack([x, np.cross(z, x), z, origin], axis=1)
+    return np.stack([x, cross(z, x), z, origin], axis=1)
+
+
+def turned(z: Vector, w: Vector) -> Vector:
+    """z x w of two directions, to the last digit however near to parallel they are: their difference is exact."""
+    return cross(z, w - z if z @ w > 0 else w + z)
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """The vector product; NumPy's own takes fifteen times as long for one."""
+    (ax, ay, az), (bx, by, bz) = a, b
+    return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
 
 
 def clean(value: Any) -> float:

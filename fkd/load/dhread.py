@@ -1,8 +1,9 @@
 """The text of a Denavit-Hartenberg table (CSV, TOML or JSON) -> Table. What a table must say, it is made to say.
 
 Columns: joint, type (default revolute), a, alpha, d, theta, and optionally lower and upper. Convention and units stand
-in the file (`convention`, `length_unit`, `angle_unit`; in CSV as comment lines `# convention: standard`) or are given by
-the caller; they are never guessed.
+in the file (`convention`, `length_unit`, `angle_unit`) or are given by the caller; they are never guessed. `base` and
+`tool` are poses; `mimic` says which joints follow others: {follower: {joint, multiplier, offset}}. In CSV all these are
+comment lines: `# convention: standard`, `# base: {"xyz": [0, 0, 400], "rpy": [0, 0, 90]}`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fkd.errors import BundleRefused, InvalidParams, cut, did_you_mean
@@ -21,7 +22,7 @@ from fkd.kernel.pose import frame, rotation_of, translation_of
 from fkd.load.dhtable import Row, Table
 from fkd.load.settings import PER_METRE
 from fkd.load.urdf import NUMBER
-from fkd.model import IDENTITY, Frame, Limits
+from fkd.model import IDENTITY, Frame, Limits, Mimic
 from fkd.poses import read_matrix, read_parts
 
 CONVENTIONS = ("standard", "modified")
@@ -29,8 +30,11 @@ ANGLES = {"rad": 1.0, "deg": math.pi / 180.0}
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
 COLUMNS = ("joint", "type", "a", "alpha", "d", "theta", "lower", "upper")
 ALIASES = {"theta_offset": "theta"}  # what some tables call the constant part of a joint's angle
+WORDS = ("convention", "length_unit", "angle_unit", "name")
+VALUES = ("base", "tool", "mimic")
 # The last three are what the method `dh` says beside the table; they change nothing.
-HEAD = ("convention", "length_unit", "angle_unit", "name", "rows", "base", "tool", "residual", "cases", "warnings")
+HEAD = (*WORDS, *VALUES, "rows", "residual", "cases", "warnings")
+RULE = ("joint", "multiplier", "offset")
 MAX_DOUBLE = sys.float_info.max
 MAX_ROWS = 1000
 MAX_SIZE = 256 << 10  # bytes: a thousand rows of a hundred letters take 100 KiB
@@ -97,6 +101,7 @@ class _Reader:
             if row.joint in names:
                 raise self.refuse("joint-twice", f"joint `{row.joint}` stands twice (first in line {names[row.joint]})", row.line)
             names[row.joint] = row.line
+        read = self.followers(head.get("mimic", {}), read, length, angle)
         base, tool = (self.pose(head.get(key), key, length, angle) for key in ("base", "tool"))
         name = head.get("name", self.file.rpartition("/")[2].rpartition(".")[0])
         if not isinstance(name, str) or not name:
@@ -127,9 +132,12 @@ class _Reader:
         lines: list[tuple[int, str]] = []
         for number, line in enumerate(text.splitlines(), 1):
             if line.lstrip().startswith("#"):
-                key, sign, value = line.lstrip(" \t#").partition(":")
-                if sign and key.strip() in HEAD[:4]:
-                    head[key.strip()] = value.strip()
+                name, sign, value = line.lstrip(" \t#").partition(":")
+                key = name.strip()
+                if sign and key in (*WORDS, *VALUES):
+                    if key in head:
+                        raise self.refuse("key", f"`{key}` is given twice", number)
+                    head[key] = value.strip() if key in WORDS else self.value(key, value, number)
             elif line.strip():
                 lines.append((number, line))
         if not lines:
@@ -143,6 +151,13 @@ class _Reader:
                 raise self.refuse("cells", f"{len(cells)} cells under {len(columns)} columns; a decimal comma?", number)
             rows.append((number, {c: v for c, v in zip(columns, cells, strict=True) if v != ""}))
         return head, rows
+
+    def value(self, key: str, text: str, number: int) -> Any:
+        """What a comment line says of base, tool or mimic."""
+        try:
+            return json.loads(text)
+        except (RecursionError, ValueError):
+            raise self.refuse("syntax", f"`{key}` in a comment line is JSON: [16 numbers], or {{\"xyz\": ..}} and so on", number) from None
 
     def cells(self, number: int, line: str) -> list[str]:
         try:
@@ -204,6 +219,25 @@ class _Reader:
             lower, upper = ((e / length if kind == "prismatic" else e * angle) for e in ends if e is not None)
             limits = Limits(lower, upper)
         return Row(name, kind, a / length, alpha * angle, d / length, theta * angle, limits, line)
+
+    def followers(self, value: Any, rows: tuple[Row, ...], length: float, angle: float) -> tuple[Row, ...]:
+        """The rows, each with the rule that it follows, if it does: multiplier * the value of `joint` + offset."""
+        if not isinstance(value, dict):
+            raise self.refuse("mimic", "`mimic` is a table of followers, each with joint, multiplier, offset")
+        unit = {row.joint: 1.0 / length if row.type == "prismatic" else angle for row in rows if row.type != "fixed"}
+        rules = {}
+        for name, rule in value.items():
+            if name not in unit:
+                raise self.refuse("mimic", f"`mimic` names `{cut(name)}`, which is no moving joint of the table{did_you_mean(name, unit)}")
+            if not isinstance(rule, dict) or not set(rule) <= set(RULE):
+                raise self.refuse("mimic", f"the rule of the follower `{name}` has {', '.join(RULE)}, and nothing else")
+            source = rule.get("joint")
+            if not isinstance(source, str) or source not in unit:
+                near = did_you_mean(source, unit) if isinstance(source, str) else ""
+                raise self.refuse("mimic", f"the follower `{name}` names no moving `joint` of the table to follow{near}")
+            multiplier, offset = (self.number({"multiplier": 1.0, "offset": 0.0, **rule}, key, name, 0) for key in RULE[1:])
+            rules[name] = Mimic(source, multiplier * unit[name] / unit[source], offset * unit[name])
+        return tuple(replace(row, mimic=rules.get(row.joint)) for row in rows)
 
     def number(self, cells: Mapping[str, Any], key: str, joint: str, line: int) -> float:
         value = cells.get(key)

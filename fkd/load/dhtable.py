@@ -21,7 +21,7 @@ from fkd.kernel.motion import compose
 from fkd.kernel.pose import frame, rotation_from_rpy, rotation_of, rpy_from_rotation, translation_of
 from fkd.load.urdf import Description, JointRecord
 from fkd.load.xml import Element
-from fkd.model import IDENTITY, Frame, Limits
+from fkd.model import IDENTITY, Frame, Limits, Mimic
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Row:
     theta: float
     limits: Limits | None
     line: int
+    mimic: Mimic | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def describe_table(table: Table) -> Description:
         pending = _compose(pending, before)
         if row.type != "fixed":
             links.append(f"link_{len(links)}")
-            joints.append(_joint(row.joint, row.type, links[-2], links[-1], pending, table.file, row.line, row.limits))
+            joints.append(_joint(row.joint, row.type, links[-2], links[-1], pending, table.file, row.line, row.limits, row.mimic))
             pending = IDENTITY
         pending = _compose(pending, after)
     last = table.rows[-1].line
@@ -90,9 +91,10 @@ def _compose(A: Frame, B: Frame) -> Frame:
 
 
 def _joint(
-    name: str, kind: str, parent: str, child: str, T: Frame, file: str, line: int, limits: Limits | None = None
+    name: str, kind: str, parent: str, child: str, T: Frame, file: str, line: int, limits: Limits | None = None,
+    mimic: Mimic | None = None,
 ) -> JointRecord:
     if not all(map(isfinite, T)):
         raise BundleRefused(f"{file}:{line}: the frame of joint `{name}` leaves the range of a double", reason="dh-overflow", file=file, line=line)
     rpy = rpy_from_rotation(rotation_of(T))[0]
-    return JointRecord(name, kind, parent, child, file, line, translation_of(T), rpy, (0.0, 0.0, 1.0), limits)
+    return JointRecord(name, kind, parent, child, file, line, translation_of(T), rpy, (0.0, 0.0, 1.0), limits, mimic)

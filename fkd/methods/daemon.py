@@ -47,13 +47,21 @@ def status(session: Session, params: Raw) -> bytes:
     })  # fmt: skip
 
 
-def stats(session: Session, params: Raw) -> bytes:
-    """For each method that was asked: count, errors by code, latencies; and the history of reloads."""
+def stats(session: Session, params: Raw) -> Work:
+    """For each method that was asked: count, errors by code, latencies; connections; the last reloads."""
     m.read_nothing(params, "stats")
     service = session.service
+    metrics = service.metrics
+    methods = {}
+    for name, meter in metrics.methods.items():
+        if meter.count:
+            methods[name] = meter.report()
+            yield None
     return encode({
-        "uptime_s": time.monotonic() - service.started, "connections": service.connections,
-        "generation": service.generation, "digest": service.robot.digest, **service.metrics.report(),
+        "uptime_s": time.monotonic() - service.started, "generation": service.generation, "digest": service.robot.digest,
+        "connections": {"open": service.connections, "accepted": metrics.accepted, "refused": metrics.refused,
+                        "dropped": metrics.dropped},
+        "requests": metrics.requests, "methods": methods, "reloads": list(metrics.reloads),
     })  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from msgspec import Raw
 
 from fkd.errors import FkdError, InternalError, TooLarge
 from fkd.wire.framing import MAX_MESSAGE, LengthFraming, LineFraming, OutOfStep
-from fkd.wire.jsonrpc import decode_batch, decode_request, error_id, error_reply, long_reply, reply
+from fkd.wire.jsonrpc import Request, decode_batch, decode_request, error_id, error_reply, long_reply, reply
 
 # The result's JSON, or where it is long the pieces of it, which are sent one by one.
 Result = bytes | list[bytes]
@@ -40,7 +40,7 @@ def _count_nothing(_code: int) -> None:
 class Connection:
     """One client's stream.
 
-    failed: told the code of every error, also of those in notifications.
+    failed: told the code of every error that no call has raised: of messages that do not come so far.
     """
 
     def __init__(self, call: Call, *, max_message: int = MAX_MESSAGE, failed: Callable[[int], None] = _count_nothing) -> None:
@@ -135,33 +135,45 @@ class Connection:
 
     def _other(self, line: bytes) -> bytes | Work:
         """The reply to a message that does not start as a request does: a batch, a blank line, or white space first."""
-        line = line.strip(b" \t\r")
-        if not line:
+        line = line.strip(b" \t\r\n")
+        if not (line or self._headed):
             return b""
         return self._batch(line) if line[:1] == b"[" else self._one(line)
 
     def _one(self, line: bytes) -> bytes | Work:
         """One request's reply; b"" for a notification, whatever became of it."""
         try:
-            request, ident = decode_request(line)
+            request, ident, unseen = decode_request(line)
         except FkdError as e:
             return self._error(e, error_id(e))
+        if unseen is not None:
+            return self._worked(self._when_seen(unseen, request), line, ident)
         try:
             result = self._call(request.method, request.params)
         except FkdError as e:
-            return self._error(e, ident)
+            return _told(e, ident)
         except Exception:  # a fault of ours must not cost the client its connection, nor us the daemon
             return self._fault(line, ident)
         if not isinstance(result, bytes):
             return self._worked(result, line, ident)
         return reply(result, ident) if ident else b""
 
+    def _when_seen(self, unseen: Generator[None, None, None], request: Request) -> Work:
+        """The work for a long request: to look through it, then what it asks for."""
+        try:
+            yield from unseen
+        except FkdError as e:
+            self._failed(e.code)
+            raise
+        result = self._call(request.method, request.params)
+        return result if isinstance(result, bytes) else (yield from result)
+
     def _worked(self, work: Work, line: bytes, ident: bytes) -> Work:
         """The work for a request -> that for its reply."""
         try:
             result = yield from work
         except FkdError as e:
-            return self._error(e, ident)
+            return _told(e, error_id(e, ident))
         except Exception:
             return self._fault(line, ident)
         if isinstance(result, list) and ident:
@@ -195,18 +207,23 @@ class Connection:
     def _spilt(self, line: bytes) -> bytes:
         """For a batch's members once its replies are too large: each is refused, none is left out."""
         try:
-            _, ident = decode_request(line)
+            _, ident, _ = decode_request(line)
         except FkdError as e:
             ident = error_id(e)
         error = TooLarge(f"the replies of this batch exceed {MAX_BATCH_REPLY} bytes; send fewer requests at once", limit=MAX_BATCH_REPLY)
         return self._error(error, ident)
 
     def _error(self, error: FkdError, ident: bytes) -> bytes:
-        """The reply that says what went wrong; b"" for a notification."""
+        """The reply to what never came to be a call."""
         self._failed(error.code)
-        return error_reply(error, ident) if ident else b""
+        return _told(error, ident)
 
     def _fault(self, line: bytes, ident: bytes) -> bytes:
         """The reply to a request on which fkd itself went wrong."""
         log.exception("internal error on %.200r", line)
-        return self._error(InternalError("internal error; the daemon's log has the details"), ident)
+        return _told(InternalError("internal error; the daemon's log has the details"), ident)
+
+
+def _told(error: FkdError, ident: bytes) -> bytes:
+    """The reply that says what went wrong; b"" for a notification."""
+    return error_reply(error, ident) if ident else b""

@@ -9,6 +9,7 @@ from fkd.errors import ParseError, TooLarge
 
 MAX_MESSAGE = 1 << 20  # bytes: some 50 000 numbers, far above any single question
 MAX_HEADERS = 4 << 10  # bytes: two short lines are all that is meant
+MAX_HEADER_LINES = 16  # which would be read one by one
 
 
 class OutOfStep(ParseError):
@@ -157,7 +158,10 @@ class LengthFraming:
     def _read(self, headers: bytes) -> int:
         """The length that the headers say."""
         length = None
-        for line in headers.split(b"\r\n"):
+        lines = headers.split(b"\r\n")
+        if len(lines) > MAX_HEADER_LINES:
+            raise self._out_of_step(f"{len(lines)} header lines, more than {MAX_HEADER_LINES}")
+        for line in lines:
             name, colon, value = line.partition(b":")
             name, value = name.strip().lower(), value.strip()
             if not colon or b"\n" in line:

@@ -5,19 +5,18 @@ Source: the JSON-RPC 2.0 specification, sections 4 to 6; RFC 8259 (no NaN) and R
 
 from __future__ import annotations
 
-import json
-import re
+from collections.abc import Generator, Iterable
 from typing import Literal
 
 import msgspec
 from msgspec import Raw
 
-from fkd.errors import FkdError, InvalidParams, InvalidRequest, ParseError, cut
+from fkd.errors import FkdError, InvalidParams, InvalidRequest, ParseError
+from fkd.wire.nesting import MAX_DEPTH, examine, plainly_fine, tokens, tokens_in_turn, too_deep
 
 MAX_ID = 512  # bytes; an id is a handle, not a document
 MAX_DIGITS = 64  # of a number used as an id: beyond what any client can hold exactly
-MAX_DEPTH = 64  # levels of nesting
-LONG = 4 << 10  # bytes from which on a quick look is worth while
+LONG = 1 << 10  # bytes of a message that are looked through at once; more may take longer than others should wait
 NULL = b"null"
 ABSENT = Raw()
 
@@ -42,16 +41,16 @@ class _Loose(msgspec.Struct, gc=False):
 
 _request = msgspec.json.Decoder(Request)
 _loose = msgspec.json.Decoder(_Loose)
-_any = msgspec.json.Decoder()
 _raw = msgspec.json.Decoder(Raw)
 _batch = msgspec.json.Decoder(list[Raw])
 encode = msgspec.json.Encoder().encode
 
 
-def decode_request(line: bytes) -> tuple[Request, bytes]:
-    """One JSON object -> request and its id's bytes (b"" for a notification).
+def decode_request(line: bytes) -> tuple[Request, bytes, Generator[None, None, None] | None]:
+    """One JSON object -> request, its id's bytes (b"" for a notification), and what is left to look at in steps, if any.
 
-    Raises ParseError or InvalidRequest; the error's `id` attribute is the id to answer with.
+    Raises ParseError, InvalidRequest or InvalidParams (a member given twice), as do the steps; the error's `id` attribute
+    is the id to answer with.
     """
     try:
         request = _request.decode(line)
@@ -64,14 +63,19 @@ def decode_request(line: bytes) -> tuple[Request, bytes]:
         _check_id(ident)
     # Colons beyond those of the members just read: objects inside, or members that are not ours. The rest has none.
     if line.count(b":") > 2 + bool(request.params) + bool(ident):
-        if too_deep(line):
-            raise _with_id(_parse_error(RecursionError()), NULL)
-        try:
-            if len(line) < LONG or not _all_names_differ(line):
-                _once.decode(line.decode())
-        except _Twice:
-            _refuse_duplicates(line, ident)
-    return request, ident
+        if len(line) > LONG:
+            return request, ident, _examined(tokens_in_turn(line), ident)
+        if not plainly_fine(line):
+            return request, ident, _examined(tokens(line), ident)
+    return request, ident, None
+
+
+def _examined(found: Iterable[bytes], ident: bytes) -> Generator[None, None, None]:
+    """The steps of looking through these tokens; errors with the id to answer with."""
+    try:
+        yield from examine(found)
+    except FkdError as e:
+        raise _with_id(e, ident if isinstance(e, InvalidParams) else NULL) from None
 
 
 def decode_batch(line: bytes) -> list[Raw]:
@@ -108,9 +112,9 @@ def error_reply(error: FkdError, ident: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","error":%b,"id":%b}\n' % (text, ident)
 
 
-def error_id(error: FkdError) -> bytes:
-    """The id that a decoding error is to be answered with."""
-    return getattr(error, "ident", NULL)
+def error_id(error: FkdError, otherwise: bytes = NULL) -> bytes:
+    """The id that a decoding error is to be answered with; `otherwise` for other errors."""
+    return getattr(error, "ident", otherwise)
 
 
 def _with_id(error: FkdError, ident: bytes) -> FkdError:
@@ -133,7 +137,7 @@ def _diagnose(line: bytes, e: Exception) -> FkdError:
         if not isinstance(e, msgspec.ValidationError):
             return _with_id(_parse_error(e), NULL)
         _raw.decode(line)  # the first error may have hidden a worse one behind it
-        if too_deep(line):
+        if len(line) <= LONG and too_deep(line):
             return _with_id(_parse_error(RecursionError()), NULL)
         loose = _loose.decode(line)
     except msgspec.ValidationError:  # not an object
@@ -179,77 +183,3 @@ def kind(value: bytes) -> str:
     if len(value) > 40:
         return "a string of " + str(len(value)) + " bytes" if first == b'"' else f"a number of {len(value)} digits"
     return value.decode(errors="replace")
-
-
-_BRACKETS = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_NO_BRACKETS_OR_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
-_PLAIN_STRINGS = re.compile(rb'"[^"]*+"')
-# Possessive (*+): no way back is kept, which for a string of a megabyte would take a hundred.
-_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_STRINGS = re.compile(_STRING)
-_TOKEN = re.compile(rb"[{}]|" + _STRING + rb"(\s*+:)?")
-_NAMES = re.compile(rb"(" + _STRING + rb")\s*+(:?)")
-
-
-def too_deep(text: bytes) -> bool:
-    """Whether `text`, which is JSON, is nested deeper than MAX_DEPTH. No loop over its letters: it may be a megabyte."""
-    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
-        return False
-    if b"\\" in text:
-        brackets = _STRINGS.sub(b"", text).translate(_BRACKETS, _NO_BRACKETS)
-    else:  # the same three times as fast, where all quotes are those of strings
-        brackets = _PLAIN_STRINGS.sub(b"", text.translate(_BRACKETS, _NO_BRACKETS_OR_QUOTES))
-    for _ in range(MAX_DEPTH):
-        brackets = brackets.replace(b"[]", b"")  # takes the innermost level away
-        if not brackets:
-            return False
-    return True
-
-
-def _all_names_differ(line: bytes) -> bool:
-    """Whether no two members have one name, not even of different objects: then none is given twice.
-
-    For a megabyte of numbers with a few names a tenth of what reading them takes.
-    """
-    names = [name for name, colon in _NAMES.findall(line) if colon]
-    return len(set(names)) == len(names) and not any(b"\\" in name for name in names)
-
-
-class _Twice(Exception):
-    """An object has a member twice."""
-
-
-def _unique(pairs: list[tuple[str, object]]) -> int:
-    if len(dict(pairs)) != len(pairs):
-        raise _Twice
-    return 0
-
-
-# The fastest there is that sees every pair; numbers are not worth converting. What it finds, the walk below names.
-_once = json.JSONDecoder(object_pairs_hook=_unique, parse_int=len, parse_float=len)
-
-
-def _refuse_duplicates(line: bytes, ident: bytes) -> None:
-    """Raise where an object of the message names a member twice."""
-    open_objects: list[set[str]] = []
-    for token in _TOKEN.finditer(line):
-        text = token.group()
-        if text == b"{":
-            open_objects.append(set())
-        elif text == b"}":
-            if open_objects:
-                open_objects.pop()
-        elif token.group(1) is not None and open_objects:
-            name = _any.decode(text[: -len(token.group(1))])
-            if name in open_objects[-1]:
-                outer = len(open_objects) == 1
-                name = cut(name)
-                message = f"the member `{name}` is given twice"
-                error: FkdError = (
-                    InvalidRequest(message, reason="duplicate-member", path=f"$.{name}", expected="each member once", got="twice")
-                    if outer
-                    else InvalidParams(message, reason="duplicate-member", path=f"$.params..{name}", expected="each member once", got="twice")
-                )
-                raise _with_id(error, NULL if outer else ident)
-            open_objects[-1].add(name)

@@ -29,10 +29,11 @@ def test_the_table_is_aligned_and_complete(fkctl) -> None:
     assert len({len(line) for line in lines if line.split()[0].startswith("j")} - {0}) == 1
 
 
+@pytest.mark.parametrize("file", ["t.csv", "t.toml", "t.json"])
 @pytest.mark.parametrize("convention", ["standard", "modified"])
-def test_its_file_leads_back_to_the_same_robot(fkctl, convention: str) -> None:
-    assert fkctl("--model", ARM, "dh", "--convention", convention, "-o", "t.json").status == 0
-    assert fkctl("from-dh", "t.json", "-o", "again.urdf").status == 0
+def test_its_file_leads_back_to_the_same_robot(fkctl, convention: str, file: str) -> None:
+    assert fkctl("--model", ARM, "dh", "--convention", convention, "-o", file).status == 0
+    assert fkctl("from-dh", file, "-o", "again.urdf").status == 0
     before, after = fkd.load(ARM), fkd.load("again.urdf")
     assert before.joints == after.joints
     for q in np.random.default_rng(1).uniform(-3, 3, (20, 6)):
@@ -59,20 +60,35 @@ def test_the_drawing_names_every_joint_and_its_axis(fkctl) -> None:
     assert "[=]" in fkctl("--model", str(ROBOTS / "wire_slides.urdf"), "dh", "--draw").out
 
 
-def test_followers_are_said_and_are_no_file(fkctl) -> None:
+def test_followers_are_said(fkctl) -> None:
     gripper = str(ROBOTS / "wire_gripper.urdf")
-    assert "follows: " in fkctl("--model", gripper, "dh", "--link", "right_tip").out
-    ran = fkctl("--model", gripper, "dh", "--link", "right_tip", "-o", "t.json")
+    assert "mirror follows: -1 * knuckle + 0" in fkctl("--model", gripper, "dh", "--link", "right_tip").out
+    ran = fkctl("--model", gripper, "dh", "--link", "right_tip", "-o", "t.json")  # the knuckle is on the other side
     assert ran.status == 1
-    assert "follows another" in ran.err
-    Path("t.json").write_text(fkctl("--model", gripper, "--json", "dh", "--link", "right_tip").out)
-    assert "no `mimic`" in fkctl("from-dh", "t.json", "--length-unit", "m", "--angle-unit", "rad").err
+    assert "follows `knuckle`, which is not in this chain" in ran.err
+    assert fkctl("--model", gripper, "dh", "--link", "right_tip", "--base", "left", "-o", "t.toml").status == 0
+    assert fkctl("from-dh", "t.toml", "-o", "again.urdf").status == 0
+    again = fkd.load("again.urdf").fk({"knuckle": 0.3})
+    assert np.abs(again - fkd.load(gripper).fk({"knuckle": 0.3, "lift": 1.0}, "right_tip", "left")).max() < 1e-15
+
+
+def test_where_rounding_matters_it_says_so(fkctl) -> None:
+    Path("tilted.urdf").write_text(
+        "<robot name='tilted'><link name='a'/><link name='b'/><link name='c'/>"
+        "<joint name='j1' type='continuous'><parent link='a'/><child link='b'/><axis xyz='0 0 1'/></joint>"
+        "<joint name='j2' type='continuous'><parent link='b'/><child link='c'/><origin xyz='0.4 0 0' rpy='0 1e-4 0'/><axis xyz='0 0 1'/></joint></robot>"
+    )
+    notes = [line for line in fkctl("--model", "tilted.urdf", "dh").out.splitlines() if line.startswith("  note: ")]
+    assert "0.0001 rad from parallel, and not taken as parallel" in notes[0]
+    assert "lengths up to 4e+03 m nearly cancel" in notes[1]
+    assert "twelve digits" in notes[-1]
+    assert "note" not in fkctl("--model", ARM, "dh").out
 
 
 def test_wrong_words(fkctl) -> None:
     assert fkctl("--model", ARM, "dh", "--convention", "classic").status == 2
     assert "did you mean `hand`" in fkctl("--model", ARM, "dh", "--link", "hnad").err
-    assert "name it t.csv.json" in fkctl("--model", ARM, "dh", "-o", "t.csv").err
+    assert "written as .csv, .toml or .json" in fkctl("--model", ARM, "dh", "-o", "t.txt").err
     assert fkctl("--model", str(ROBOTS / "kin_mixed.urdf"), "dh", "--link", fkd.load(ROBOTS / "kin_mixed.urdf").links[-1]).status in (0, 1)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -29,10 +28,19 @@ def test_it_compiles_clean_also_freestanding(fkctl, flags: tuple[str, ...]) -> N
     assert f"digest  {fkd.load(ARM).digest}" in Path(header).read_text()
 
 
-def test_the_command_is_in_the_comment(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "fkd.ctl", "export-c", ARM, "-o", str(tmp_path), "--prefix", "arm"]
-    subprocess.run(command, check=True, capture_output=True)
-    assert f"command fkctl export-c {ARM} -o {tmp_path} --prefix arm" in (tmp_path / "arm_fk.h").read_text()
+def test_the_command_is_in_the_comment(fkctl, tmp_path: Path) -> None:
+    assert fkctl("export-c", ARM, "-o", tmp_path, "--prefix", "my arm").status == 0
+    for name in ("my_arm_fk.h", "my_arm_fk.c"):
+        assert f"command fkctl export-c {ARM} -o {tmp_path} --prefix 'my arm'" in (tmp_path / name).read_text()
+
+
+@pytest.mark.skipif(GCC is None, reason="no gcc on this machine")
+def test_names_of_any_kind_do_not_leave_the_comment(fkctl) -> None:
+    name = "*/??/\n#error \u00e9\\.urdf"
+    Path(name).parent.mkdir(parents=True)
+    shutil.copy(ARM, name)
+    assert fkctl("--model", name, "export-c", "--prefix", "arm").status == 0
+    subprocess.run([GCC, "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", "arm_fk.c"], check=True)
 
 
 def test_what_it_needs(fkctl) -> None:

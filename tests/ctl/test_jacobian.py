@@ -39,6 +39,21 @@ def test_degrees(fkctl) -> None:
     assert np.abs(np.array(a["jacobian"]) - b["jacobian"]).max() < 1e-15
 
 
+def test_values_of_a_wide_joint_have_a_column_each(fkctl) -> None:
+    mixed = Path(ARM).parent / "kin_mixed.urdf"
+    robot = fkd.load(mixed)
+    ran = fkctl("--model", mixed, "jacobian", *["0.5"] * robot.dof, "--link", robot.links[-1])
+    assert ran.status == 0, ran
+    heads = ran.out.splitlines()[0].split()
+    assert len(heads) == len(set(heads)) == robot.dof
+    assert {"drive.theta", "flight.qw", "elbow"} <= set(heads)
+
+
+def test_a_daemon_gives_what_the_file_gives(fkctl, shared_daemon) -> None:
+    options = (*Q, "--link", "hand", "--frame", "tip")
+    assert fkctl("--socket", shared_daemon.path, "jacobian", *options) == fkctl("--model", ARM, "jacobian", *options)
+
+
 def test_wrong_words(fkctl) -> None:
     assert fkctl("--model", ARM, "jacobian", "0").status == 1
     assert fkctl("--model", ARM, "jacobian", *Q, "--frame", "world").status == 2

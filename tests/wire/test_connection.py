@@ -358,13 +358,15 @@ def test_partial_until_the_newline_has_come() -> None:
     assert not c.partial
 
 
-def test_every_error_is_told_by_its_code_those_of_notifications_too() -> None:
+def test_the_code_is_told_of_every_error_that_no_call_has_raised() -> None:
+    """Whoever runs the calls counts theirs."""
     codes: list[int] = []
-    c = Connection(call, max_message=LIMIT, failed=codes.append)
-    c.receive(ask("echo") + b"\nnonsense\n{}\n[" + ask("none") + b"," + ask("none", None) + b"]\n[]\n" + b"x" * (LIMIT + 1) + b"\n")
+    c = Connection(call, max_message=4000, failed=codes.append)
+    twice = ask("echo", "1", '{"a":1,"b":[' + "0," * 1000 + '0],"a":2}')
+    c.receive(ask("none") + b"\n" + ask("break") + b"\nnonsense\n{}\n[" + ask("refuse") + b",7]\n[]\n" + twice + b"\n" + b"x" * 4001 + b"\n")
     while c.more or not codes:
         c.answer(MUCH)
-    assert codes == [-32700, -32600, -32601, -32601, -32600, -32031]
+    assert codes == [-32700, -32600, -32600, -32600, -32602, -32031]
 
 
 def test_a_fault_of_ours_is_logged_and_costs_the_client_one_error(caplog: pytest.LogCaptureFixture) -> None:
@@ -505,3 +507,43 @@ def test_work_for_a_client_that_has_gone_is_dropped() -> None:
     c.answer(MUCH)
     c.close()
     assert closed == ["endless"]
+
+
+# -- long messages -----------------------------------------------------------------------------------------------------
+
+ROWS = "[" + ",".join(['{"a":1,"b":[0.5,-2]}'] * 400) + "]"
+
+
+def test_a_long_message_is_looked_through_in_steps_and_keeps_the_order() -> None:
+    c = connection(MUCH)
+    c.receive(ask("echo", "1", ROWS) + b"\n" + ask("echo", "2") + b"\n")
+    steps, out = 0, b""
+    while c.more or not steps:
+        steps += 1
+        out += c.answer(MUCH)
+    assert steps > 5
+    assert out == result(ROWS, "1") + result('"nothing"', "2")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "ident"),
+    [
+        (ask("echo", '"k"', ROWS[:-1] + ',{"a":1,"a":2}]'), -32602, '"k"'),
+        (ask("echo", '"k"', ROWS)[:-1] + b',"id":2}', -32600, "null"),
+        (ask("echo", '"k"', ROWS[:-1] + "," + "[" * 70 + "]" * 70 + "]"), -32700, "null"),
+        (ask("refuse", '"k"', ROWS), -32602, '"k"'),
+        (ask("break", '"k"', ROWS), -32603, '"k"'),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_long_message_is_answered_as_with_a_short_one(line: bytes, code: int, ident: str) -> None:
+    back = answers([line + b"\n" + ask("echo", "2") + b"\n"], limit=MUCH).splitlines(keepends=True)
+    assert json.loads(back[0])["error"]["code"] == code
+    assert back[0].endswith(f'"id":{ident}}}\n'.encode())
+    assert back[1:] == [result('"nothing"', "2")]
+    in_a_batch = answers([b"[" + line + b"," + ask("echo", "2") + b"]\n"], limit=MUCH)
+    assert in_a_batch == array(*back)
+
+
+def test_long_notifications_are_not_answered() -> None:
+    for params in (ROWS, ROWS[:-1] + ',{"a":1,"a":2}]'):
+        assert answers([ask("echo", None, params) + b"\n"], limit=MUCH) == b""

@@ -11,19 +11,9 @@ from hypothesis import strategies as st
 
 from fkd import errors
 from fkd.errors import FkdError, InvalidParams, InvalidRequest, ParseError
-from fkd.wire.jsonrpc import (
-    MAX_DEPTH,
-    MAX_DIGITS,
-    MAX_ID,
-    decode_batch,
-    decode_request,
-    encode,
-    error_id,
-    error_reply,
-    kind,
-    reply,
-    too_deep,
-)
+from fkd.wire import jsonrpc
+from fkd.wire.jsonrpc import MAX_DIGITS, MAX_ID, Request, decode_batch, encode, error_id, error_reply, kind, reply
+from fkd.wire.nesting import MAX_DEPTH, too_deep
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 id_tokens = st.one_of(
@@ -39,6 +29,14 @@ values = st.recursive(
     max_leaves=12,
 )
 blanks = st.text(" \t\r", max_size=3).map(str.encode)
+
+
+def decode_request(line: bytes) -> tuple[Request, bytes]:
+    """The same, with all the steps taken that a long message is looked through in."""
+    request, ident, unseen = jsonrpc.decode_request(line)
+    for _ in unseen or ():
+        pass
+    return request, ident
 
 
 def message(ident: bytes | None = b"1", method: bytes = b'"m"', params: bytes | None = None, blank: bytes = b"") -> bytes:

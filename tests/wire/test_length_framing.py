@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from fkd.errors import InvalidParams, TooLarge
 from fkd.wire.connection import Connection
-from fkd.wire.framing import MAX_HEADERS, LengthFraming, OutOfStep
+from fkd.wire.framing import MAX_HEADER_LINES, MAX_HEADERS, LengthFraming, OutOfStep
 
 LIMIT = 200
 MUCH = 1 << 30
@@ -97,6 +97,7 @@ def test_golden_bytes() -> None:
         b"Content-Length: 5\r\nContent-Length: 5\r\n\r\n", b"Content-Length: 5\n\n", b"Content-Length: 5\nX: y\r\n\r\n", b"Content\r\n\r\n",
         b"Content-Length: 9999999999999999\r\n\r\n", b"C" * (MAX_HEADERS + 1), b"Content-Length: 0x5\r\n\r\n", b"Content-Length: \xd9\xa5\r\n\r\n",
         b"Content-Length: 5\r\nContent-Type: text/json; charset=latin-1\r\n\r\n",
+        b"Content-Length: 5\r\n" + b"X: y\r\n" * MAX_HEADER_LINES + b"\r\n",
     ],
 )  # fmt: skip
 def test_headers_without_sense_are_answered_once_and_end_the_connection(headers: bytes) -> None:
@@ -107,6 +108,19 @@ def test_headers_without_sense_are_answered_once_and_end_the_connection(headers:
     before, lost = answers(frame(ask(1)) + headers + frame(ask(2)))
     assert summary(bodies(before)) == [(1, None), (None, -32700)]
     assert lost
+
+
+@pytest.mark.parametrize("body", [b"", b" ", b"\r\n", b"\n\n"])
+def test_a_body_without_anything_in_it_is_no_json(body: bytes) -> None:
+    """A blank line may come from a person who types; nobody types a frame, and who sent one waits for an answer."""
+    replies, lost = answers(frame(body) + frame(ask(1)))
+    assert summary(bodies(replies)) == [(None, -32700), (1, None)]
+    assert not lost
+
+
+def test_a_body_may_be_written_over_many_lines() -> None:
+    batch = b"\r\n[\n  " + ask(1) + b",\n  " + ask(2) + b"\n]\n"
+    assert summary(bodies(answers(frame(batch) + frame(b"\n\t" + ask(3) + b"\r\n"))[0])) == [[1, 2], (3, None)]
 
 
 def test_half_a_message_is_none() -> None:

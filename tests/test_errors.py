@@ -1,0 +1,50 @@
+"""The nearest name: what a slip of the fingers was most likely meant to be."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fkd.errors import did_you_mean, nearest
+
+LINKS = [f"{side}_{part}_{k}_link" for side in ("left", "right") for part in ("shoulder", "elbow", "wrist") for k in range(1, 5)]
+METHODS = ["compute_fk", "compute_fk_batch", "compute_ik", "decompose", "status", "stats", "ping", "pin"]
+
+names = st.text("abcdefg_123", min_size=1, max_size=12)
+
+
+@given(st.lists(names, min_size=1, max_size=8), st.data())
+def test_a_name_is_nearest_to_itself_in_any_case(candidates: list[str], data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(candidates))
+    assert nearest(name, candidates) == name
+    assert nearest(name.upper(), candidates) == name
+
+
+@given(st.text(max_size=300), st.lists(st.text(max_size=12), max_size=8))
+def test_only_what_exists_is_suggested(name: str, candidates: list[str]) -> None:
+    found = nearest(name, candidates)
+    assert found is None or found in candidates
+    assert did_you_mean(name, candidates) == (f"; did you mean `{found}`?" if found else "")
+
+
+def test_a_letter_left_out_doubled_or_swapped_does_not_hide_a_name() -> None:
+    for name in LINKS:
+        for k in range(1, len(name) - 1):
+            slips = {name[:k] + name[k + 1 :], name[:k] + name[k] + name[k:], name[:k] + name[k + 1] + name[k] + name[k + 2 :]}
+            for slip in slips:
+                if any(c.isdigit() for c in slip):  # else it may be any of its kind
+                    assert nearest(slip, LINKS) == name, slip
+
+
+@pytest.mark.parametrize(
+    ("name", "pool", "meant"),
+    [
+        ("compute_kf", METHODS, "compute_fk"), ("ComputeFK", METHODS, "compute_fk"), ("compute_fk_bach", METHODS, "compute_fk_batch"),
+        ("wirst", ["elbow", "wrist"], "wrist"), ("tool", ["tool0", "base"], "tool0"), ("arm.urdf", ["urdf/arm.urdf", "README"], "urdf/arm.urdf"),
+        ("lnik", ["link", "base"], "link"), ("zzz", METHODS, None), ("j7", ["j1", "j2"], None), ("", METHODS, None),
+        ("x" * 300, ["x"], None), ("compute_fk" * 30, METHODS, None), ("a", [], None),
+    ],
+)  # fmt: skip
+def test_examples(name: str, pool: list[str], meant: str | None) -> None:
+    assert nearest(name, pool) == meant
