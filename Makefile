@@ -85,7 +85,7 @@ install: install-program install-units
 # A virtual environment is made beside the old one and takes its place once it is whole. Its scripts name the folder
 # that they are in, and so have to be told where it will be. The tree here stays as it is: its copy is built.
 install-program:
-	@for path in $(PREFIX) $$($(PYTHON) -c 'import sys; print(sys.base_prefix)'); do case $$path/ in /home/*|/root/*|/tmp/*) \
+	@for path in $(PREFIX) $$($(PYTHON) -c 'import sys; print(sys.base_prefix)'); do case $$path/ in /home/*|/roo?/*|/tmp/*) \
 	    echo "install: the service sees nothing in /home, /root or /tmp, so not $$path; choose another PREFIX= or PYTHON=" >&2; exit 1;; esac; done
 	rm -rf $(NEW)
 	umask 022 && $(PYTHON) -m venv $(NEW) && mkdir $(NEW)/source && cp -R pyproject.toml README.md LICENSE fkd client $(NEW)/source

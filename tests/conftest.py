@@ -17,7 +17,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+
+# No test is timed. What lands is judged by the change and not by luck: CI tries the same examples each time.
+hypothesis.settings.register_profile("fkd", deadline=None, derandomize="CI" in os.environ, print_blob=True)
+hypothesis.settings.load_profile("fkd")
 
 PATIENCE = 30.0  # seconds after which a test that waits for something fails, however slow the machine
 OURS = ("FKD_", "LISTEN_", "NOTIFY_", "WATCHDOG_", "RUNTIME_DIRECTORY")  # what a test's surroundings must not bring in
