@@ -25,11 +25,11 @@ from fkd.listen import Listener, adopt, bind, group_id
 from fkd.log import start_logging
 from fkd.methods.daemon import fkd_version
 from fkd.notify import Notifier
+from fkd.peer import Credentials
 from fkd.rebuild import prepare
 from fkd.reload import Reloader
 from fkd.robot import Robot
 from fkd.server import Server
-from fkd.service import Credentials
 
 log = logging.getLogger("fkd")
 

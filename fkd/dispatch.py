@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from fkd.errors import FkdError, InternalError, MethodNotFound, cut, did_you_mean, nearest
 from fkd.kernel.steps import finished
-from fkd.methods import daemon, dh, ik, jacobian, poses
+from fkd.methods import daemon, dh, discover, ik, jacobian, poses
 from fkd.metrics import OTHER, Metrics
 from fkd.robot import Robot
 from fkd.service import Service, Session, Work
@@ -38,8 +38,9 @@ PARAMETERS: dict[str, type[msgspec.Struct]] = {
     "compute_fk": m.ComputeFk, "compute_fk_batch": m.ComputeFkBatch, "decompose": m.Decompose,
     "compute_jacobian": m.ComputeJacobian, "compute_ik": m.ComputeIk, "dh": m.Dh, "pin": m.Pin, "reload": m.Reload,
 }  # fmt: skip
+METHODS["rpc.discover"] = discover.reference(METHODS, PARAMETERS)
 # What a caller may ask whose model has gone: all that does not depend on the model, or says which it is.
-UNPINNED = frozenset({"model", "status", "stats", "ping", "pin", "reload"})
+UNPINNED = frozenset({"model", "status", "stats", "ping", "pin", "reload", "rpc.discover"})
 
 
 def serving(robot: Robot) -> Service:

@@ -4,19 +4,19 @@ Nothing here knows where an error came from; nothing in fkd invents a code elsew
 
 | class            |   code | when                                            | data beside `reason`                          |
 |------------------|--------|-------------------------------------------------|-----------------------------------------------|
-| `ParseError`     | -32700 | the bytes are not JSON                          | `got`                                         |
+| `ParseError`     | -32700 | the bytes are not JSON                          | `expected`, `got`                             |
 | `InvalidRequest` | -32600 | JSON, but not a JSON-RPC 2.0 request            | `path`, `expected`, `got`                     |
 | `MethodNotFound` | -32601 | no such method                                  | `name`, `did_you_mean`                        |
 | `InvalidParams`  | -32602 | wrong type, count or value of a parameter       | `path`, `expected`, `got`, `did_you_mean`     |
 | `InternalError`  | -32603 | a fault of fkd itself                           |                                               |
 | `ModelError`     | -32001 | a name or tip that this robot does not have     | `path`, `name`, `did_you_mean`, `candidates`  |
-| `IkFailed`       | -32010 | no solution within tolerance                    | `nearest`, residuals                          |
+| `IkFailed`       | -32010 | no solution within tolerance                    | `nearest`, `position_error`, `orientation_error`, `iterations`, `restarts`, `method` |
 | `LimitsError`    | -32011 | a joint value outside its limits, where asked   | `path`, `expected`, `got`                     |
 | `ModelChanged`   | -32012 | the daemon now serves another model             | `expected`, `got`                             |
 | `NotPermitted`   | -32020 | the caller may not do this                      | `expected`, `got`                             |
 | `Overloaded`     | -32030 | too many connections or too much pending work   | `limit`                                       |
 | `TooLarge`       | -32031 | a message or reply over a limit                 | `limit`, `got`                                |
-| `BundleRefused`  | -32040 | a bundle or description that must not be served | `member`, `file`, `line`, `findings`          |
+| `BundleRefused`  | -32040 | a bundle or description that must not be served | `member`, `members`, `file`, `line`, `findings`, `candidates`, `did_you_mean`, `expected`, `got` |
 """
 
 from __future__ import annotations

@@ -36,6 +36,30 @@ WHY = {
 }  # fmt: skip
 
 
+class OwnTime:
+    """A clock that runs while the search does: what others are given in between is not its time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._spent = 0.0
+        self._since = clock()
+
+    def __call__(self) -> float:
+        return self._spent + self._clock() - self._since
+
+    def steps(self, search: Generator[None, None, Answer]) -> Generator[None, None, Answer]:
+        """The search, timed."""
+        while True:
+            self._since = self._clock()
+            try:
+                next(search)
+            except StopIteration as end:
+                answer: Answer = end.value
+                return answer
+            self._spent += self._clock() - self._since
+            yield
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What was found: solutions, nearest to the seed first; and by which method, in how many steps and further starts.
@@ -93,7 +117,8 @@ class Inverse:
         measure = Measure(self._kernels.poses((link,), base), ik, aim)
         yield
         try:
-            answer = yield from ik.search(goal, aim.method, clock() + 1e-3 * aim.timeout_ms, clock)
+            own = OwnTime(clock)
+            answer = yield from own.steps(ik.search(goal, aim.method, 1e-3 * aim.timeout_ms, own))
             measured = []
             for s in (*answer.solutions, answer.nearest):
                 if s is not None and (found := measure(s)) is not None:

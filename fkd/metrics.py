@@ -14,10 +14,27 @@ QUANTILES = {"p50": 500, "p90": 900, "p99": 990, "p99.9": 999}  # permille
 KEPT_RELOADS = 16
 OTHER = "(none)"  # what is no request of any method: bytes that are no JSON, unknown methods
 
-# Buckets: eight to each power of two nanoseconds, each an eighth to a sixteenth as wide as the times in it.
-SHIFT = 3
-EIGHTH = (1 << SHIFT) - 1
-BUCKETS = 64 << SHIFT  # up to 2^63 ns, which is 292 years
+# Buckets: eight to each power of two nanoseconds, from 512 ns on; below that a UNIT each.
+UNIT = 64  # ns
+EIGHTH = 7
+
+
+def place(ns: int) -> int:
+    """The bucket that a time is counted in."""
+    units = ns // UNIT
+    bits = units.bit_length()
+    return units if units <= EIGHTH else bits - 3 << 3 | units >> bits - 4 & EIGHTH
+
+
+def last(place: int) -> int:
+    """The longest time (ns) that is counted in a bucket."""
+    octave, eighth = divmod(place, 8)
+    return (eighth + 1 if octave == 0 else (8 | eighth) + 1 << octave - 1) * UNIT - 1
+
+
+QUICK = bytes(place(k * UNIT) for k in range(4096))  # the buckets of times below 0.26 ms, which most are: looked up
+SHORT = len(QUICK) * UNIT  # ns
+BUCKETS = place(2**63)  # for times of less than 292 years
 
 
 class Meter:
@@ -33,8 +50,7 @@ class Meter:
 
     def took(self, ns: int) -> None:
         """Count one answer, right or an error, and the time that it took."""
-        bits = (ns | 8).bit_length()  # what is under 8 ns counts as 8 and more
-        self.buckets[bits << 3 | ns >> bits - 4 & 7] += 1
+        self.buckets[QUICK[ns // UNIT] if ns < SHORT else place(ns)] += 1
         self.total += ns
         if ns > self.slowest:
             self.slowest = ns
@@ -58,11 +74,6 @@ class Meter:
             "latency_us": {**latency, "max": self.slowest / 1e3, "sum": self.total / 1e3},
             "histogram_us": [[ns / 1e3, n] for ns, n in histogram],
         }
-
-
-def last(place: int) -> int:
-    """The longest time (ns) that is counted in this bucket."""
-    return ((place & EIGHTH | 8) + 1 << (place >> SHIFT) - 4) - 1
 
 
 def quantile(histogram: Sequence[tuple[float, int]], permille: int) -> float:

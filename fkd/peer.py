@@ -5,20 +5,32 @@ from __future__ import annotations
 import errno
 import socket
 import struct
-
-from fkd.service import Credentials
+from typing import NamedTuple, Protocol
 
 SO_PEERGROUPS = 59  # asm-generic/socket.h; Linux 4.13 or newer
 MAX_GROUPS = 65536  # NGROUPS_MAX
 
 
-def credentials(sock: socket.socket) -> Credentials:
+class Socket(Protocol):
+    """What a transport says of its socket is enough."""
+
+    def getsockopt(self, level: int, option: int, size: int, /) -> bytes: ...
+
+
+class Credentials(NamedTuple):
+    """Who is at the other end of a connection."""
+
+    uid: int
+    groups: tuple[int, ...]
+
+
+def credentials(sock: Socket) -> Credentials:
     """The user and groups of the process that made the connection. Raises OSError where the kernel cannot say."""
     _, uid, gid = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return Credentials(uid, (gid, *_supplementary(sock)))
 
 
-def _supplementary(sock: socket.socket) -> tuple[int, ...]:
+def _supplementary(sock: Socket) -> tuple[int, ...]:
     size = 64 * 4
     while size <= MAX_GROUPS * 4:
         try:

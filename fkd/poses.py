@@ -30,14 +30,14 @@ def written(T: Sequence[float], form: str) -> Any:
 
 def read_matrix(value: Sequence[Any], path: str) -> Matrix:
     """16 numbers or 4x4 -> 16 numbers, checked to be a pose. Raises InvalidParams saying how far off it is."""
-    rows = [row if isinstance(row, Sequence) else None for row in value]
+    rows = [row if isinstance(row, Sequence) else None for row in value[:17]]  # no longer than tells that it is too long
     if len(rows) == 4 and all(row is not None and len(row) == 4 for row in rows):
         flat = [x for row in rows for x in row]  # type: ignore[union-attr]
     elif len(rows) == 16 and not any(row is not None for row in rows):
         flat = list(value)
     else:
         raise InvalidParams(f"{path}: expected 16 numbers or 4 rows of 4", reason="matrix-shape", path=path,
-                            expected="16 numbers, or 4x4", got=f"{len(rows)} entries")
+                            expected="16 numbers, or 4x4", got=f"{len(value)} entries")
     T = [float(x) for x in flat]
     if not all(isfinite(x) for x in T):
         raise InvalidParams(f"{path}: a matrix entry is not finite", reason="not-a-number", path=path, expected="finite numbers",

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from fkd.errors import FkdError, Overloaded
+from fkd.errors import BundleRefused, FkdError, Overloaded, cut
 from fkd.notify import Notifier
 from fkd.rebuild import Wanted, rebuild
 from fkd.robot import Robot
@@ -18,6 +18,8 @@ from fkd.service import Service
 log = logging.getLogger("fkd")
 
 MAX_WAITING = 8  # reloads that may wait for the one under way
+Outcome = tuple[str, int]  # the digest and the generation that serve
+LONGEST = 1000  # characters of a name or message in the history
 
 
 class Reloader:
@@ -31,9 +33,9 @@ class Reloader:
         self._notifier = notifier
         self._build = build
         self._one_at_a_time = asyncio.Lock()
-        self._waiting: set[asyncio.Task[None]] = set()
+        self._waiting: set[asyncio.Task[Outcome]] = set()
 
-    def __call__(self, bundle: str | None = None) -> asyncio.Task[None]:
+    def __call__(self, bundle: str | None = None) -> asyncio.Task[Outcome]:
         """Start a reload; a task that ends when the new robot serves, or with the reason why the old one still does.
 
         bundle: another file, which further reloads then read too. Raises Overloaded.
@@ -45,21 +47,21 @@ class Reloader:
         task.add_done_callback(self._ended)
         return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, task: asyncio.Task[Outcome]) -> None:
         self._waiting.discard(task)
         if not task.cancelled():
             task.exception()  # has been logged; nobody need have waited for it
 
-    async def _reload(self, bundle: str | None) -> None:
+    async def _reload(self, bundle: str | None) -> Outcome:
         async with self._one_at_a_time:
             wanted = self._wanted if bundle is None else self._wanted._replace(bundle=bundle)
             self._notifier.reloading()
             started = time.monotonic()
-            entry: dict[str, Any] = {"unix_time": round(time.time(), 3), "bundle": wanted.bundle}
+            entry: dict[str, Any] = {"unix_time": round(time.time(), 3), "bundle": cut(wanted.bundle, LONGEST)}
             try:
-                robot = await self._build(wanted)
+                robot = await self._built(wanted)
             except FkdError as e:
-                entry |= {"outcome": "refused", "reason": e.reason, "message": e.message}
+                entry |= {"outcome": "refused", "reason": e.reason, "message": cut(e.message, LONGEST)}
                 log.error("reload refused: %s; still serving %s", e, self._serving)
                 self._notifier.ready(f"serving {self._serving}; the last reload was refused: {e}")
                 raise
@@ -72,9 +74,20 @@ class Reloader:
                 entry |= {"outcome": "serving", "digest": robot.digest}
                 log.info("reloaded in %.2f s: serving %s", time.monotonic() - started, self._serving)
                 self._notifier.ready(f"serving {self._serving}")
+                return robot.digest, self._service.generation
             finally:
                 entry |= {"seconds": round(time.monotonic() - started, 4), "generation": self._service.generation}
                 self._service.metrics.reloads.append(entry)
+
+    async def _built(self, wanted: Wanted) -> Robot:
+        """What is built; whatever goes wrong, a refusal says so. Raises FkdError."""
+        try:
+            return await self._build(wanted)
+        except FkdError:
+            raise
+        except Exception as e:  # no thread, no memory, a fault of ours: the old robot serves on
+            log.exception("the reload failed")
+            raise BundleRefused(f"cannot read {wanted.bundle}: {type(e).__name__}: {e}", reason="reload-failed") from e
 
     @property
     def _serving(self) -> str:

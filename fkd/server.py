@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import logging
+import select
 import struct
 import termios
 from collections import deque
@@ -18,8 +19,7 @@ from time import perf_counter
 
 from fkd.dispatch import call
 from fkd.metrics import OTHER
-from fkd.peer import credentials
-from fkd.service import Credentials, Service, Session
+from fkd.service import Service, Session
 from fkd.wire.connection import Connection
 from fkd.wire.framing import MAX_MESSAGE
 
@@ -46,7 +46,7 @@ class Client(asyncio.Protocol):
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._session = Session(server.service, self._credentials)
+        self._session = Session(server.service)
         self._connection = Connection(partial(call, self._session), max_message=server.limits.message, failed=server.failed)
         self._transport: asyncio.Transport
         self._blocked = False  # the client does not read; so neither do we
@@ -58,6 +58,7 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
+        self._session.socket = transport.get_extra_info("socket")
         self._transport.set_write_buffer_limits(high=self._server.limits.unread)
         self._server.clients.add(self)
         if self._server.draining:
@@ -119,10 +120,9 @@ class Client(asyncio.Protocol):
     @property
     def unread(self) -> int:
         """Bytes of replies that wait for a client that does not read, else 0."""
-        return self._transport.get_write_buffer_size() if self._blocked and not self._transport.is_closing() else 0
-
-    def _credentials(self) -> Credentials:
-        return credentials(self._transport.get_extra_info("socket"))
+        if not self._blocked or self._transport.is_closing():
+            return 0
+        return self._transport.get_write_buffer_size() + self._connection.unsent
 
     def _pump_later(self) -> None:
         if not self._pumping:
@@ -135,6 +135,8 @@ class Client(asyncio.Protocol):
     def turn(self) -> None:
         """Answer what has been read already, one turn's worth."""
         self._pumping = False
+        if self._connection.working and not self._transport.is_closing() and _hung_up(self._transport):
+            self.abort()  # reading is paused while work is done, and so the end would not be seen
         self._pump()
 
     def _pump(self) -> None:
@@ -176,6 +178,13 @@ def _unread(transport: asyncio.Transport) -> int:
     """How many bytes the client has sent that have not been read yet."""
     found: bytes = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.FIONREAD, b"\0" * 4)
     return int(struct.unpack("i", found)[0])
+
+
+def _hung_up(transport: asyncio.Transport) -> bool:
+    """Whether the client has closed its end altogether: it may still read after a half-close, but not then."""
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), 0)  # POLLHUP comes unasked
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 class Server:

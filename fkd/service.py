@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from fkd.errors import ModelChanged
 from fkd.metrics import Metrics
+from fkd.peer import Credentials, Socket, credentials
 from fkd.robot import Robot
 
 
@@ -25,13 +26,6 @@ class Pending(Protocol):
 Work = Generator[Pending | None, None, bytes | list[bytes]]
 
 
-class Credentials(NamedTuple):
-    """Who is at the other end of a connection, as the kernel says."""
-
-    uid: int
-    groups: tuple[int, ...]
-
-
 class Service:
     """The robot that serves now, and what the daemon knows of itself."""
 
@@ -39,6 +33,7 @@ class Service:
         self.robot = robot
         self.generation = generation
         self.started = time.monotonic()
+        self.started_unix_time = round(time.time(), 3)
         self.connections = 0
         self.metrics = metrics
         self.reload: Callable[[str | None], Pending] | None = None  # the daemon's, where there is one
@@ -57,16 +52,23 @@ class Service:
 class Session:
     """One caller's view of the service."""
 
-    __slots__ = ("credentials", "pinned", "service")
+    __slots__ = ("pinned", "service", "socket")
 
-    def __init__(self, service: Service, credentials: Callable[[], Credentials | None] = lambda: None) -> None:
+    def __init__(self, service: Service) -> None:
         self.service = service
-        self.credentials = credentials  # asked only where they matter
+        self.socket: Socket | None = None  # the caller's end, where there is one
         self.pinned: str | None = None  # the digest of the only model that this caller takes answers from
 
     @property
     def robot(self) -> Robot:
         return self.service.robot
+
+    def credentials(self) -> Credentials | None:
+        """Who the caller is; None where that cannot be said, or no longer."""
+        try:
+            return None if self.socket is None else credentials(self.socket)
+        except OSError:
+            return None
 
     def check_pin(self) -> None:
         """Raise ModelChanged if the model that serves is not the one that this caller is bound to."""

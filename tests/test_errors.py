@@ -1,12 +1,17 @@
-"""The nearest name: what a slip of the fingers was most likely meant to be."""
+"""The table of errors; and the nearest name: what a slip of the fingers was most likely meant to be."""
 
 from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fkd.errors import did_you_mean, nearest
+from fkd import errors
+from fkd.errors import FkdError, did_you_mean, nearest
 
 LINKS = [f"{side}_{part}_{k}_link" for side in ("left", "right") for part in ("shoulder", "elbow", "wrist") for k in range(1, 5)]
 METHODS = ["compute_fk", "compute_fk_batch", "compute_ik", "decompose", "status", "stats", "ping", "pin"]
@@ -48,3 +53,26 @@ def test_a_letter_left_out_doubled_or_swapped_does_not_hide_a_name() -> None:
 )  # fmt: skip
 def test_examples(name: str, pool: list[str], meant: str | None) -> None:
     assert nearest(name, pool) == meant
+
+
+# -- the table at the head of errors.py, from which `rpc.discover` describes the errors ---------------------------------
+
+ROWS = {name: (int(code), set(re.findall(r"`(\w+)`", data))) for name, code, data in
+        re.findall(r"^\| `(\w+)` +\| (-\d+) \| .*? +\| (.*?) +\|$", errors.__doc__ or "", re.MULTILINE)}  # fmt: skip
+CLASSES = {c.__name__: c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, FkdError) and c is not FkdError}
+
+
+def test_every_class_has_its_row_and_every_row_its_class() -> None:
+    assert {name: code for name, (code, _) in ROWS.items()} == {name: c.code for name, c in CLASSES.items()}
+
+
+def test_an_error_has_no_data_that_its_row_does_not_name() -> None:
+    """As far as the source says it: every keyword with which one is made."""
+    made = 0
+    for file in Path(errors.__file__).parent.rglob("*.py"):
+        for call in ast.walk(ast.parse(file.read_text())):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ROWS:
+                given = {k.arg for k in call.keywords if k.arg} - {"reason"}
+                assert given <= ROWS[call.func.id][1], f"{file}:{call.lineno}"
+                made += 1
+    assert made > 100

@@ -9,6 +9,7 @@ import pickle
 import threading
 from collections.abc import Callable, Generator
 from importlib.metadata import PackageNotFoundError, distribution
+from itertools import count
 from math import acos, cos, degrees, dist, inf, nan, pi, sin
 from pathlib import Path
 from random import Random
@@ -261,13 +262,46 @@ def test_what_only_limits_forbid_says_so(two: Robot) -> None:
 
 
 def test_a_clock_that_runs_out_is_told_from_a_pose_out_of_reach(arm: Robot) -> None:
-    ticks = iter([0.0] + [1.0] * 10_000)
+    ticks = count(0.0, 0.2)
     aim = Aim(arm.fk([0.3] * 6).ravel().tolist(), method="numeric", timeout_ms=500.0)
     with pytest.raises(IkFailed) as e:
         arm.inverse.solve(aim, lambda: next(ticks))
     assert e.value.reason == "deadline"
     assert "timeout_ms 500" in e.value.message
     assert len(e.value.data["nearest"]["q"]) == 6
+
+
+def test_the_time_that_others_are_given_is_not_the_searchs(arm: Robot) -> None:
+    """Between its steps hours pass, while its own clock stands still."""
+    hours = 0.0
+    search = arm.inverse.search(Aim(arm.fk([0.3] * 6).ravel().tolist(), method="numeric", timeout_ms=1.0), lambda: hours)
+    found = None
+    while found is None:
+        try:
+            next(search)
+            hours += 1.0
+        except StopIteration as end:
+            found = end.value
+    assert found.solutions[0].converged
+
+
+@pytest.mark.parametrize("seed", [[0.0, 0.0], [0.3, 2.0], [0.7, -3.0]])
+def test_a_seed_never_makes_a_reachable_pose_unreachable(tmp_path: Path, seed: list[float]) -> None:
+    """Where there are few joints, all starts near the seed may lie in one hollow without a solution."""
+    path = tmp_path / "slide.urdf"
+    path.write_text(
+        "<robot name='r'><link name='a'/><link name='b'/><link name='c'/><link name='d'/>"
+        "<joint name='s' type='prismatic'><parent link='a'/><child link='b'/><axis xyz='1 0 0'/><limit lower='0' upper='1' effort='1' velocity='1'/></joint>"
+        "<joint name='t' type='revolute'><parent link='b'/><child link='c'/><axis xyz='0 0 1'/><limit lower='-3.1' upper='3.1' effort='1' velocity='1'/></joint>"
+        "<joint name='f' type='fixed'><parent link='c'/><child link='d'/><origin xyz='0.5 0 0'/></joint></robot>"
+    )
+    robot = load(path)
+    rng = Random(1)
+    for _ in range(60):
+        q = [rng.uniform(0, 1), rng.uniform(-3.1, 3.1)]
+        T = robot.fk(q)
+        found = robot.ik({"xyz": T[:3, 3].tolist()}, position_only=True, seed=seed)
+        assert np.abs(robot.fk(found.q)[:3, 3] - T[:3, 3]).max() < 2e-6
 
 
 def test_best_effort_gives_the_nearest_and_says_that_it_is_no_solution(two: Robot) -> None:

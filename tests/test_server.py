@@ -263,7 +263,7 @@ def run(service: Service, path: str, limits: Limits, client: Callable[[Server], 
 
 
 def test_a_client_that_does_not_read_is_dropped_when_its_grace_is_over(service: Service, short_folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = str(short_folder / "s")
+    path, dropped = str(short_folder / "s"), service.metrics.dropped
 
     async def client(server: Server) -> None:
         loop = asyncio.get_running_loop()
@@ -273,6 +273,7 @@ def test_a_client_that_does_not_read_is_dropped_when_its_grace_is_over(service: 
             with pytest.raises(ConnectionError):
                 await loop.sock_sendall(deaf, ALL_LINKS * 10_000)
         assert not server.clients
+        assert service.metrics.dropped == dropped + 1
         reader, writer = await asyncio.open_unix_connection(path)
         writer.write(fk(1))
         assert json.loads(await reader.readline())["id"] == 1
@@ -349,13 +350,13 @@ def test_neighbours_are_answered_while_heavy_calls_run(service: Service, short_f
 
 
 def test_who_has_the_most_unread_replies_goes_when_they_are_too_many_for_all(service: Service, short_folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = str(short_folder / "s")
+    path, dropped = str(short_folder / "s"), service.metrics.dropped
 
     async def client(server: Server) -> None:
         lazy, lazier = [await asyncio.open_unix_connection(path, limit=1 << 12) for _ in range(2)]
         for k, (_, w) in ((4000, lazy), (4000, lazier)):
             w.write(b"".join(fk(i) for i in range(k)))
-        while len(server.clients) > 1:
+        while len(server.clients) > 1 or service.metrics.dropped == dropped:
             await asyncio.sleep(0)
         for _, w in (lazy, lazier):
             w.close()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import numpy as np
 from fkd.ctl import tables, text
 from fkd.ctl.columns import Columns
 from fkd.ctl.files import refuse_special, replacing
+from fkd.ctl.interrupts import ended_by_signals
 from fkd.ctl.main import UsageError, file_name
 from fkd.ctl.progress import Progress
 from fkd.ctl.tables import Array, Chunk, Reader, Wanted
@@ -85,24 +84,6 @@ def batch(options: argparse.Namespace) -> int:
     else:
         text.say(f"{text.count(rows, 'row')}, {text.count(len(links), 'link')}: {options.output}")
     return 0
-
-
-@contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """`kill` and a terminal that goes end the work as Ctrl-C does: what is half written is removed."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {s: signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGHUP)}
-    caught = [s for s, handler in before.items() if handler == signal.SIG_DFL]  # not what nohup ignores
-    for s in caught:
-        signal.signal(s, stop)
-    try:
-        yield
-    finally:
-        for s in caught:
-            signal.signal(s, signal.SIG_DFL)
 
 
 def local(answers: Local, links: tuple[str, ...], base: str | None) -> Compute:

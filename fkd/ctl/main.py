@@ -42,6 +42,8 @@ COMMANDS = {
     "export-c": Command("exportc", "a model -> C99, for controllers without a socket"),
     "model": Command("live", "which robot serves: links, joints, order of q"),
     "status": Command("live", "the daemon's health"),
+    "stats": Command("stats", "what the daemon has counted: requests, errors, latencies"),
+    "top": Command("top", "the same as it happens"),
     "ping": Command("live", "whether the daemon answers, and how fast"),
     "reload": Command("live", "serve the bundle as it now is, or another"),
     "call": Command("live", "any method, with JSON parameters"),

@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
 from fkd.ctl import text
@@ -55,7 +55,7 @@ def read(answer: bytes, method: str, use: Callable[[Any], T]) -> T:
     """What `use` makes of a result. Raises FkdError where it has another shape than this version of fkd gives it."""
     try:
         return use(json.loads(answer))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as e:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as e:
         raise FkdError(
             f"cannot make sense of the result of {method} ({type(e).__name__}: {e}); does another version of fkd, "
             "or another program, answer at the socket?"
@@ -98,7 +98,7 @@ class Local:
 
 
 class Live:
-    """A daemon, asked once."""
+    """A daemon, asked on a connection for each call."""
 
     def __init__(self, path: str, timeout: float) -> None:
         self.path = path
@@ -117,12 +117,7 @@ class Live:
     def _exchange(self, request: bytes) -> bytes:
         """One line out, one line back, within the timeout."""
         deadline = time.monotonic() + self.timeout
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            s.settimeout(self.timeout)
-            try:
-                s.connect(self.path)
-            except OSError as e:
-                raise _no_daemon(self.path, e) from None
+        with self._connected() as s:
             try:
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # why it hung up is still to be read
                     s.sendall(request)
@@ -131,6 +126,21 @@ class Live:
                 raise FkdError(f"no answer from {self.path} within {self.timeout:g} s; --timeout S waits longer") from None
             except OSError as e:
                 raise FkdError(f"the connection to {self.path} broke: {e.strerror or e}") from None
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[socket.socket]:
+        with self._connect() as s:
+            yield s
+
+    def _connect(self) -> socket.socket:
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        s.settimeout(self.timeout)
+        try:
+            s.connect(self.path)
+        except OSError as e:
+            s.close()
+            raise _no_daemon(self.path, e) from None
+        return s
 
     def _line(self, s: socket.socket, deadline: float) -> bytes:
         reply = bytearray()
@@ -146,6 +156,39 @@ class Live:
             if len(reply) > MAX_REPLY:
                 raise FkdError(f"the answer from {self.path} is over {MAX_REPLY >> 20} MiB; is it fkd's socket?")
         return bytes(reply[:-1])
+
+
+class Kept(Live):
+    """A daemon, asked again and again on one connection."""
+
+    _socket: socket.socket | None = None
+
+    def ask(self, method: str, params: Any) -> bytes:
+        """As any target's; where the connection has broken since the last answer, on a new one."""
+        kept = self._socket is not None
+        try:
+            return super().ask(method, params)
+        except Answer:
+            raise
+        except FkdError:
+            if not kept:
+                raise
+            return super().ask(method, params)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[socket.socket]:
+        self._socket = s = self._socket or self._connect()
+        s.settimeout(self.timeout)
+        try:
+            yield s
+        except BaseException:
+            self.close()  # a late answer must not be taken for the next one's
+            raise
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
 
 def _no_daemon(path: str, e: OSError) -> NoDaemon:

@@ -134,7 +134,16 @@ class Search:
 
     def _starts(self) -> Iterator[list[float]]:
         pull = PULL[self.goal.solutions] if self.goal.seed is not None else 0.0
-        return self.starts.nearest(self.target, self.seed, pull)
+        pulled = self.starts.nearest(self.target, self.seed, pull)
+        if not pull:
+            yield from pulled
+            return
+        # Near the seed all starts may lie in one hollow without a solution: every other one does not heed it.
+        free: Iterator[list[float]] | None = None
+        for x in pulled:
+            yield x
+            free = free or self.starts.nearest(self.target, self.seed, 0.0)
+            yield next(free, x)
 
     def _reason(self) -> Generator[None, None, str]:
         """Why nothing was found, after one more, patient try that makes `best` the nearest or even a solution."""

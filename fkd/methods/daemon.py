@@ -17,7 +17,7 @@ from fkd.wire.jsonrpc import encode
 
 
 def model(session: Session, params: Raw) -> bytes:
-    """What robot this is: names, order of q, limits."""
+    """What robot this is: names, joints, limits, the order of q."""
     m.read_nothing(params, "model")
     robot = session.robot.model
     return encode({
@@ -48,7 +48,7 @@ def status(session: Session, params: Raw) -> bytes:
 
 
 def stats(session: Session, params: Raw) -> Work:
-    """For each method that was asked: count, errors by code, latencies; connections; the last reloads."""
+    """What was asked: for each method how often, how long, which errors; connections; the last reloads."""
     m.read_nothing(params, "stats")
     service = session.service
     metrics = service.metrics
@@ -58,7 +58,8 @@ def stats(session: Session, params: Raw) -> Work:
             methods[name] = meter.report()
             yield None
     return encode({
-        "uptime_s": time.monotonic() - service.started, "generation": service.generation, "digest": service.robot.digest,
+        "started_unix_time": service.started_unix_time, "uptime_s": time.monotonic() - service.started,
+        "generation": service.generation, "digest": service.robot.digest,
         "connections": {"open": service.connections, "accepted": metrics.accepted, "refused": metrics.refused,
                         "dropped": metrics.dropped},
         "requests": metrics.requests, "methods": methods, "reloads": list(metrics.reloads),
@@ -66,15 +67,15 @@ def stats(session: Session, params: Raw) -> Work:
 
 
 def ping(_session: Session, params: Raw) -> bytes:
-    """ "pong"."""
+    """Whether anybody is there: "pong"."""
     m.read_nothing(params, "ping")
     return b'"pong"'
 
 
 def pin(session: Session, params: Raw) -> bytes:
-    """Bind this connection to a digest: while another model serves, its calls fail.
+    """Bind this connection to a digest: while another model serves, its calls about the model fail.
 
-    Raises ModelChanged if another serves already; the connection is bound to the digest all the same.
+    If another serves already, so does this call (-32012), and the connection is bound to the digest all the same.
     """
     given = m.read_pin(params)
     session.pinned = given
@@ -83,7 +84,10 @@ def pin(session: Session, params: Raw) -> bytes:
 
 
 def reload(session: Session, params: Raw) -> Work:
-    """Serve the bundle as it now is, or another: {"digest", "generation"}, or an error and the old model serving on."""
+    """Serve the bundle as it now is, or another; where that fails, the old model serves on.
+
+    For root, the daemon's own user and its admin group. By position, `[]`: the bundle as it now is.
+    """
     bundle = m.read_reload(params)
     service = session.service
     if service.reload is None:
@@ -94,8 +98,8 @@ def reload(session: Session, params: Raw) -> Work:
                            expected="an admin", got="unknown" if caller is None else f"uid {caller.uid}")
     pending = service.reload(bundle)
     yield pending
-    pending.result()
-    return encode({"digest": service.robot.digest, "generation": service.generation})
+    digest, generation = pending.result()
+    return encode({"digest": digest, "generation": generation})
 
 
 def _joint(j: Joint) -> dict[str, Any]:

@@ -10,7 +10,11 @@ from fkd.wire.jsonrpc import encode
 
 
 def dh(session: Session, params: Raw) -> Work:
-    """{"convention", "rows": [{"joint", "type", "a", "alpha", "d", "theta"}], "base", "tool", "residual"}, and what to heed."""
+    """A chain as a Denavit-Hartenberg table, with the transforms before and behind that make it complete.
+
+    For revolute, continuous and prismatic joints. `residual` is what proves it. By position, `[]`: from the model's base to
+    its tip, by the standard convention.
+    """
     from fkd.dh import table  # it needs NumPy, which poses do not
 
     given = m.dh.decode(params)

@@ -12,8 +12,11 @@ from fkd.wire.jsonrpc import encode
 
 
 def compute_ik(session: Session, params: Raw) -> Work:
-    """{"solutions": [{"q", "position_error", "orientation_error", "converged", "singular"}], "method", "iterations",
-    "restarts"}."""
+    """Inverse kinematics: the configurations that take a link or tool to a pose.
+
+    Where there are none, the error has as its reason unreachable, limits, singular or deadline, and in its data the nearest
+    configuration that was found and how far off it is. The same question has the same answer, while there is time.
+    """
     given = m.compute_ik.decode(params)
     aim = Aim(
         read_pose(given.pose, "$.params.pose"), given.link, given.base, read_tool(given.tool),

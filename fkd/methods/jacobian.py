@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from msgspec import Raw
 
+from fkd.errors import InvalidParams
 from fkd.methods.reading import read_tool
 from fkd.service import Session
 from fkd.wire import messages as m
@@ -11,7 +14,10 @@ from fkd.wire.jsonrpc import encode
 
 
 def compute_jacobian(session: Session, params: Raw) -> bytes:
-    """By position: the default tip's 6 rows. By name: the rows, whose columns they have, and how well they are conditioned."""
+    """The geometric Jacobian of a link or tool, and how far it is from a singular one.
+
+    By position, `[q1 .. qn]`: the 6 rows alone, for the model's tip, in the axes of its base.
+    """
     given = m.compute_jacobian.decode(params)
     robot = session.robot
     if isinstance(given, list):
@@ -21,4 +27,8 @@ def compute_jacobian(session: Session, params: Raw) -> bytes:
     from fkd.kernel.singular import manipulability, singular_values  # NumPy is not needed for a pose
 
     found = singular_values(rows)
-    return encode({"jacobian": rows, "joints": robot.model.q_names, "manipulability": manipulability(found), "singular_values": found})
+    size = manipulability(found)
+    if not isfinite(size):
+        raise InvalidParams("the manipulability at this q is beyond the range of a double", reason="overflow", path="$.params.q",
+                            expected="a robot and values of a usual size", got="too large")
+    return encode({"jacobian": rows, "joints": robot.model.q_names, "manipulability": size, "singular_values": found})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
 from typing import Any
 
 from msgspec import Raw
@@ -20,7 +21,10 @@ STEP = 16  # poses that are computed and written between two looks at other clie
 
 
 def compute_fk(session: Session, params: Raw) -> bytes:
-    """By position: the default tip's 16 numbers. By name: {"poses": {link: pose}}."""
+    """The pose of links at a joint configuration.
+
+    By position, `[q1 .. qn]`, the way of a controller: the 16 numbers of T_base_tip. Joint limits are not enforced.
+    """
     given = m.compute_fk.decode(params)
     if isinstance(given, list):
         return encode(session.robot.pose(given))
@@ -36,7 +40,10 @@ def compute_fk(session: Session, params: Raw) -> bytes:
 
 
 def compute_fk_batch(session: Session, params: Raw) -> Work:
-    """{"poses": {link: [pose, ..]}}, one pose a row of q, each the same to the bit as compute_fk gives it."""
+    """The poses of links at many configurations.
+
+    At most 100000 poses are answered at once. Other callers have their turns meanwhile.
+    """
     given = m.compute_fk_batch.decode(params)
     start = time.perf_counter_ns()
     robot, generation = session.robot, session.service.generation
@@ -45,6 +52,7 @@ def compute_fk_batch(session: Session, params: Raw) -> Work:
     if len(given.q) * len(links) > MAX_POSES:
         raise TooLarge(f"{len(given.q)} rows of {len(links)} links are {len(given.q) * len(links)} poses; at most {MAX_POSES} "
                        "are answered at once, ask for the rest in further calls", limit=MAX_POSES, got=len(given.q) * len(links))
+    robot.kernels.poses(links, robot.model.base if given.base is None else given.base)  # names are looked up also for no rows
     texts: dict[str, list[bytes]] = {link: [] for link in links}
     step = max(1, STEP // len(links))
     for first in range(0, len(given.q), step):
@@ -62,22 +70,26 @@ def compute_fk_batch(session: Session, params: Raw) -> Work:
         stamp = b",%b" % encode({
             "digest": robot.digest, "generation": generation, "elapsed_ns": time.perf_counter_ns() - start,
         })[1:-1]  # fmt: skip
-    return _in_pieces(texts, stamp)
+    return (yield from _in_pieces(texts, stamp))
 
 
-def _in_pieces(texts: dict[str, list[bytes]], stamp: bytes) -> list[bytes]:
+def _in_pieces(texts: dict[str, list[bytes]], stamp: bytes) -> Generator[None, None, list[bytes]]:
     """{"poses": {link: [what its texts say]}} and the stamp, in pieces that take no time to send."""
     pieces = [b'{"poses":{']
     for k, (link, parts) in enumerate(texts.items()):
         pieces.append(b"%b%b:[" % (b"," if k else b"", encode(link)))
         for first in range(0, len(parts), JOINED):
             pieces.append((b"," if first else b"") + b",".join(parts[first : first + JOINED]))
+            yield
         pieces.append(b"]")
     return [*pieces, b"}%b}" % stamp]
 
 
 def decompose(session: Session, params: Raw) -> bytes:
-    """All forms of the pose of a link at q, or of a pose that is given."""
+    """A pose in all its forms: xyz, both answers for roll-pitch-yaw, quaternion, axis and angle, matrix.
+
+    By position, `[q1 .. qn]`: that of the model's tip in its base.
+    """
     given = m.decompose.decode(params)
     robot = session.robot
     if isinstance(given, list):

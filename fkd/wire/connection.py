@@ -87,10 +87,21 @@ class Connection:
         self._framing.end()
 
     def close(self) -> None:
-        """The client has gone: drop what is being worked out for it."""
+        """The client has gone: drop what is being worked out for it, and the ring that `_first` makes."""
+        self.receive = self._framing.feed
         if self._work is not None:
             self._work.close()
             self._work = None
+
+    @property
+    def working(self) -> bool:
+        """Whether a reply is being worked out."""
+        return self._work is not None
+
+    @property
+    def unsent(self) -> int:
+        """Bytes of a long reply that are still to be sent."""
+        return sum(map(len, self._pieces))
 
     @property
     def partial(self) -> bool:

@@ -99,7 +99,7 @@ class LengthFraming:
         self._buffer = bytearray()
         self._length: int | None = None  # of the body whose headers have been read
         self._skip = 0  # bytes of a body that is too long, still to come
-        self._lost = False
+        self._lost = self._ended = False
 
     def feed(self, data: bytes) -> None:
         """Take what was read."""
@@ -122,14 +122,13 @@ class LengthFraming:
         return body
 
     def end(self) -> None:
-        """The stream has ended: half a message is none."""
-        self._buffer.clear()
-        self._length, self._skip = None, 0
+        """The stream has ended: half a message is none, whole ones are still given."""
+        self._ended = True
 
     @property
     def partial(self) -> bool:
         """Whether part of a message waits for its rest."""
-        return bool(self._buffer or self._length or self._skip)
+        return not self._ended and bool(self._buffer or self._length or self._skip)
 
     @staticmethod
     def head(size: int) -> bytes:
@@ -177,7 +176,8 @@ class LengthFraming:
         return length
 
     def _out_of_step(self, what: str) -> OutOfStep:
-        self.end()
+        self._buffer.clear()
+        self._length, self._skip = None, 0
         self._lost = True
         return OutOfStep(f"{what}; the connection is closed, because where the next message begins cannot be told",
                          expected="Content-Length: N, CRLF, CRLF, N bytes")

@@ -151,12 +151,37 @@ class Wire:
 
     def __call__(self, data: bytes) -> None:
         connection = Connection(partial(call, self.session))
-        connection.receive(data + b"\n")
-        out = connection.answer(1 << 30)
-        for line in out.splitlines():
-            json.loads(line, parse_constant=lambda c: (_ for _ in ()).throw(AssertionError(f"{c} on the wire")))
-        connection.receive(b'{"jsonrpc":"2.0","method":"ping","id":1}\n')
-        assert connection.answer(1 << 30).endswith(b'{"jsonrpc":"2.0","result":"pong","id":1}\n'), "the connection did not live on"
+        for line in answered(connection, b"\n" + data + b"\n").splitlines():
+            read(line)
+        out = answered(connection, b'{"jsonrpc":"2.0","method":"ping","id":1}\n')
+        assert out.endswith(b'{"jsonrpc":"2.0","result":"pong","id":1}\n'), "the connection did not live on"
+
+
+class Framed(Wire):
+    """The same under Content-Length headers, which come to harm as well."""
+
+    def __call__(self, data: bytes) -> None:
+        connection = Connection(partial(call, self.session))
+        out = answered(connection, b"Content-Length: 2\r\n\r\n{}" + data)
+        while out:
+            head, _, rest = out.partition(b"\r\n\r\n")
+            size = int(head.removeprefix(b"Content-Length: "))
+            assert len(rest) >= size, "a reply that is shorter than its header says"
+            read(rest[:size])
+            out = rest[size:]
+
+
+def answered(connection: Connection, data: bytes) -> bytes:
+    """All that a connection answers."""
+    connection.receive(data)
+    pieces = [connection.answer(1 << 30)]
+    while connection.more:
+        pieces.append(connection.answer(1 << 30))
+    return b"".join(pieces)
+
+
+def read(message: bytes) -> None:
+    json.loads(message, parse_constant=lambda c: (_ for _ in ()).throw(AssertionError(f"{c} on the wire")))
 
 
 def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes]]]:
@@ -165,6 +190,7 @@ def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes]]]:
     return {
         "urdf": (urdf, robots), "xacro": (xacro, [XACRO]), "expression": (expression, EXPRESSION), "zip": (bundle, zips),
         "dh": (table, [TABLE, CSV]), "settings": (settings, [TOML]), "wire": (Wire(), MESSAGES),
+        "framed": (Framed(), [b"Content-Length: %d\r\n\r\n%b" % (len(m), m) for m in MESSAGES]),
     }  # fmt: skip
 
 

@@ -50,6 +50,7 @@ def row_by_hand(convention: str, a: float, alpha: float, d: float, theta: float)
 
 
 @given(st.sampled_from(CONVENTIONS), coordinate, angle, coordinate, angle, angle, coordinate)
+@settings(deadline=None)
 def test_a_row_is_the_product_of_its_elementary_matrices(convention: str, a: float, alpha: float, d: float, theta: float, q: float, s: float) -> None:
     assert np.abs(product(convention, (a, alpha, d, theta), q, s) - row_by_hand(convention, a, alpha, d + s, theta + q)).max() < 1e-15
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fkd.errors import BundleRefused
@@ -89,6 +89,7 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(tables(), st.lists(st.floats(-3, 3), min_size=12, max_size=12))
+@settings(deadline=None)
 def test_a_table_gives_what_its_matrices_multiply_to(table: dict[str, Any], values: list[float]) -> None:
     found = robot(table)
     q = values[: found.dof]
@@ -168,6 +169,7 @@ def test_a_bad_json_is_refused(text: str, reason: str) -> None:
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode), st.sampled_from(["t.csv", "t.json", "t.toml"]))
+@settings(deadline=None)
 def test_garbage_is_refused_and_nothing_else(data: bytes, name: str) -> None:
     with contextlib.suppress(BundleRefused):
         read_table(data, name, ALL)

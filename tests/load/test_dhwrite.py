@@ -82,6 +82,7 @@ def test_a_table_leads_back_to_the_same_robot(joints: list, kind: str, conventio
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8), st.sampled_from(KINDS))
+@settings(deadline=None)
 def test_a_name_is_kept_or_the_table_is_not_written(name: str, kind: str) -> None:
     found = {"convention": "standard", "base": np.eye(4).ravel().tolist(), "tool": np.eye(4).ravel().tolist(), "residual": 0.0,
              "rows": [{"joint": name, "type": "revolute", "a": 0.1, "alpha": 1e-300, "d": -0.0, "theta": 0.1 + 0.2}]}  # fmt: skip

@@ -52,6 +52,8 @@ def test_rows_may_name_their_joints() -> None:
 
 def test_no_rows_are_no_poses() -> None:
     assert ask(arm, "compute_fk_batch", {"q": []}) == {"poses": {"tool0": []}}
+    assert isinstance(refused(arm, {"q": [], "links": ["nowhere"]}), ModelError)
+    assert isinstance(refused(arm, {"q": [], "base": "nowhere"}), ModelError)
 
 
 def test_the_stamp_says_which_model_answered() -> None:

@@ -59,6 +59,7 @@ def verbs(world: World, rng: random.Random) -> None:
     """One call at a time by the client library, which tries a second time by itself."""
     robots = world.bank.robots
     first = robots[world.home]
+    since = time.monotonic()
     with Client(world.supervisor.path, timeout=PATIENCE) as client:
         while not world.stop.is_set():
             q = [rng.uniform(-2, 2) for _ in range(first.dof)]
@@ -70,16 +71,17 @@ def verbs(world: World, rng: random.Random) -> None:
                 (partial(client.jacobian, q), [r.jacobian_rows(q) for r in robots.values()]),
                 (lambda: stamped(client.fk(q, stamp=True)), [(d, {r.model.tip: r.pose(q)}) for d, r in robots.items()]),  # noqa: B023
             ]
-            _call(world, "fkclient", *rng.choice(calls))
+            since = _call(world, since, "fkclient", *rng.choice(calls))
 
 
 def pinned_verbs(world: World, rng: random.Random) -> None:
     """The same, bound to one robot: its answer, or ModelChanged."""
     robot = world.bank.robots[world.home]
+    since = time.monotonic()
     with Client(world.supervisor.path, timeout=PATIENCE, expect_digest=world.home) as client:
         while not world.stop.is_set():
             q = [rng.uniform(-2, 2) for _ in range(robot.dof)]
-            _call(world, "fkclient, pinned", partial(client.fk, q), [robot.pose(q)])
+            since = _call(world, since, "fkclient, pinned", partial(client.fk, q), [robot.pose(q)])
 
 
 def stamped(found: dict[str, Any]) -> tuple[str, Any]:
@@ -87,8 +89,8 @@ def stamped(found: dict[str, Any]) -> tuple[str, Any]:
     return found["digest"], found["poses"]
 
 
-def _call(world: World, who: str, verb: Callable[[], Any], right: list[Any]) -> None:
-    """One call: its answer is among those that are right, or its error has a reason."""
+def _call(world: World, since: float, who: str, verb: Callable[[], Any], right: list[Any]) -> float:
+    """One call: its answer is among those that are right, or its error has a reason. since: when the last was made -> now."""
     begun = time.monotonic()
     book = world.book
     try:
@@ -96,9 +98,9 @@ def _call(world: World, who: str, verb: Callable[[], Any], right: list[Any]) -> 
     except ModelChanged as e:
         mine = e.data["expected"] == world.home and e.data["got"] in world.bank.robots and "pinned" in who
         book.check(f"{who}: -32012", 1, [] if mine else [f"{e!r}"])
-    except ConnectionLost as e:  # twice in one call
-        how = world.supervisor.asked(begun, time.monotonic())
-        book.end(who, f"ConnectionLost after {how}") if how else book.unclear(who, str(e))
+    except ConnectionLost as e:  # twice, so there must be two reasons
+        hows = world.supervisor.asked(since, time.monotonic())
+        book.end(who, f"ConnectionLost after {' and '.join(hows[:2])}") if len(hows) > 1 else book.unclear(who, f"{e}; {hows}")
     except NoDaemon:
         book.refuse(who)
     except RpcError as e:
@@ -110,6 +112,7 @@ def _call(world: World, who: str, verb: Callable[[], Any], right: list[Any]) -> 
         book.unclear(who, f"{type(e).__name__}: {e}")
     else:
         book.check(who, 1, [] if found in right else [f"got {found!r:.300}, expected {' or '.join(f'{r!r:.300}' for r in right)}"])
+    return begun
 
 
 CLIENTS = (pipelined, headed, pinned, verbs, pinned_verbs)

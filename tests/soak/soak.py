@@ -115,7 +115,9 @@ class Soak:
                 account.wrong += block.wrong(stream.exchange(block.data, block.size))
                 name = "under headers" if headed else "lines"
                 account.kinds[f"{name}, pinned elsewhere" if pinned == STRANGER else name] += block.size // (LINES if headed else 1)
-                if account.wrong or self.stop.is_set():
+                if account.wrong:
+                    self.stop.set()
+                if self.stop.is_set():
                     break
             if surplus := stream.surplus:
                 account.wrong.append(f"more than was asked for: {surplus[:200]!r}")

@@ -107,10 +107,10 @@ class Supervisor:
     def life_of(self, pid: int) -> Life | None:
         return next((life for life in reversed(self.lives) if life.process.pid == pid), None)
 
-    def asked(self, since: float, until: float) -> str | None:
-        """How a daemon was asked to end that did not get over it before `since`."""
-        found = (life.asked(until) for life in reversed(self.lives) if life.ended >= since)
-        return next((how for how in found if how), None)
+    def asked(self, since: float, until: float) -> list[str]:
+        """How daemons were asked to end that did not get over it before `since`; the last first."""
+        found = [life.asked(until) for life in reversed(self.lives) if life.ended >= since]
+        return [how for how in found if how]
 
     def send(self, number: signal.Signals) -> Life:
         """Send a signal to the daemon that runs, if one does; the daemon that it was meant for."""

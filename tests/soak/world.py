@@ -12,6 +12,7 @@ from bank import LINES, Bank, Block, framed, request
 from stream import Ended, Stream, Stuck
 from supervisor import Supervisor
 
+ENOUGH = 20  # wrong answers
 STATUS = request("status") + b"\n"
 
 
@@ -100,6 +101,8 @@ class World:
             self.book.check(who, len(e.lines), block.wrong(e.lines, e.rest))
             raise
         self.book.check(who, len(lines), block.wrong(lines))
+        if len(self.book.wrong) > ENOUGH:
+            self.stop.set()
 
     def wait(self, stream: Stream, seconds: float) -> bool:
         """Wait so long, or until it is time to stop; True as soon as the daemon closes. Reads nothing."""
@@ -125,7 +128,7 @@ class World:
         """What the daemon of this connection was told to do to itself, if it was."""
         life = self.supervisor.life_of(stream.pid) if stream.pid else None
         now = time.monotonic()
-        how = life.asked(now) if life else self.supervisor.asked(stream.opened, now)
+        how = life.asked(now) if life else next(iter(self.supervisor.asked(stream.opened, now)), None)
         return how and f"EOF after {how}"
 
     def crowded(self, since: float) -> bool:
