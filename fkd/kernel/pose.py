@@ -64,16 +64,16 @@ def rotation_error(r: Sequence[float]) -> float:
     return worst if det > 0.0 else max(worst, 2.0)
 
 
-def rpy_from_rotation(r: Sequence[float]) -> tuple[Triple, Triple, bool]:
+def rpy_from_rotation(r: Sequence[float], lock: float = GIMBAL_LOCK) -> tuple[Triple, Triple, bool]:
     """R -> (rpy, the other rpy of the same rotation, gimbal lock).
 
-    pitch of the first lies in [-pi/2, pi/2]. In lock (cos pitch < 5e-13) only roll - yaw or roll + yaw is defined:
-    roll is 0 by convention and both answers agree. Near lock, yaw is taken from the matrix with the roll already
+    pitch of the first lies in [-pi/2, pi/2]. In lock (cos pitch < lock) only roll - yaw or roll + yaw is defined: roll is
+    0 by convention and both answers agree; what is rebuilt from them may miss the rotation by that much. Near lock, yaw is taken from the matrix with the roll already
     undone, so that the errors of the two cancel and the rotation rebuilt from the angles is right.
     """
     cos_pitch = hypot(r[0], r[3])
     pitch = atan2(-r[6], cos_pitch)
-    if cos_pitch < GIMBAL_LOCK:
+    if cos_pitch < lock:
         rpy = (0.0, pitch, atan2(-r[1], r[4]) + 0.0)
         return rpy, rpy, True
     roll = atan2(r[7], r[8])

@@ -23,6 +23,8 @@ from fkd.load.urdf import Description, JointRecord
 from fkd.load.xml import Element
 from fkd.model import IDENTITY, Frame, Limits, Mimic
 
+NOISE = 1e-15  # of a cosine: a joint's angles are read back, and convention must not cost them any digit beyond it
+
 
 @dataclass(frozen=True)
 class Row:
@@ -96,5 +98,5 @@ def _joint(
 ) -> JointRecord:
     if not all(map(isfinite, T)):
         raise BundleRefused(f"{file}:{line}: the frame of joint `{name}` leaves the range of a double", reason="dh-overflow", file=file, line=line)
-    rpy = rpy_from_rotation(rotation_of(T))[0]
+    rpy = rpy_from_rotation(rotation_of(T), NOISE)[0]
     return JointRecord(name, kind, parent, child, file, line, translation_of(T), rpy, (0.0, 0.0, 1.0), limits, mimic)
