@@ -80,6 +80,7 @@ class Havoc:
         self._world, self._files, self._live, self._rng = world, files, live, rng
         self._good = [file for file in files if file.digest]
         self._supervisor = world.supervisor
+        self._read: dict[int, File] = {}  # what a daemon was told to read by the method, and reads again at a SIGHUP
 
     def run(self) -> None:
         """One after the other, until it is time to stop."""
@@ -114,16 +115,16 @@ class Havoc:
         life = self._supervisor.ready()
         before = self._serving()
         self._put(file)
-        told = life.readies
+        told = life.reloads
         self._supervisor.send(signal.SIGHUP)
-        self._supervisor.wait(lambda _: life.readies > told or not life.runs)
+        self._supervisor.wait(lambda _: life.readies - 1 == life.reloads > told or not life.runs)
         if life.runs:
+            file = self._read.get(life.process.pid, file)
             serves, wanted = self._serving(), file.digest or before
             refused = "refused" in life.status
             if wanted and serves and (serves != wanted or refused == bool(file.digest)):
                 self._world.book.unclear("SIGHUP", f"{file}: serving {serves}, expected {wanted}; {life.status}")
-        if not file.digest:
-            self._put(self._rng.choice(self._good))
+        self._put(self._rng.choice(self._good))
 
     def hang_up_and_kill(self) -> None:
         """Killed while it reloads."""
@@ -139,10 +140,9 @@ class Havoc:
         """The method, with another bundle."""
         file = self._rng.choice(self._files)
         self._world.book.throw(f"reload: {file.path.stem}")
-        self._world.connection("operator", lambda stream: self._judge(file, self._reload(stream, file)))
-        if not file.digest:
-            return
-        self._put(file)  # what a daemon that is started anew serves
+        self._world.connection("operator", lambda stream: self._judge(file, stream, self._reload(stream, file)))
+        if file.digest:
+            self._put(file)  # what a daemon that is started anew serves
 
     def storm(self) -> None:
         """Many reloads at once: each is done, or refused with -32030."""
@@ -150,7 +150,7 @@ class Havoc:
         self._world.book.throw("storm of reloads")
 
         def one(stream: Stream) -> None:
-            self._judge(file, self._reload(stream, file), crowd=True)
+            self._judge(file, stream, self._reload(stream, file), crowd=True)
 
         threads = [threading.Thread(target=self._world.connection, args=("operator", one)) for _ in range(STORM)]
         for thread in threads:
@@ -163,9 +163,11 @@ class Havoc:
         reply: dict[str, Any] = json.loads(stream.exchange(request("reload", {"bundle": str(file.path)}) + b"\n", 1)[0])
         return reply
 
-    def _judge(self, file: File, reply: dict[str, Any], *, crowd: bool = False) -> None:
+    def _judge(self, file: File, stream: Stream, reply: dict[str, Any], *, crowd: bool = False) -> None:
         """Whether a reload came out as it had to."""
         error = reply.get("error", {})
+        if "result" in reply:
+            self._read[stream.pid] = file
         refused = (error.get("code"), error.get("data", {}).get("reason"))
         right = refused == (-32040, file.reason) if file.reason else reply.get("result", {}).get("digest") == file.digest
         self._world.book.check("operator", 1, [] if right or (crowd and error.get("code") == -32030) else [f"{file}: {reply!r:.300}"])
@@ -207,7 +209,7 @@ def run(seconds: float, seed: int = 0) -> list[str]:
             idle = settled_files(supervisor.path, supervisor.life.process.pid)
             world = World(supervisor, bank, str(good[0].digest))
             faults = besiege(world, Havoc(world, files, live, rng), seconds, seed)
-            left = settled_files(supervisor.path, supervisor.ready().process.pid)
+            left = settled_files(supervisor.path, supervisor.ready().process.pid, idle)
         log = supervisor.log.read_text(errors="replace")
     report(world, log)
     faults += world.book.wrong + world.book.unexplained + supervisor.faults
@@ -236,6 +238,8 @@ def besiege(world: World, havoc: Havoc, seconds: float, seed: int) -> list[str]:
         for thread in threads:
             thread.start()
         world.stop.wait(seconds)
+    except KeyboardInterrupt:
+        pass  # what was seen until then is worth knowing
     finally:
         world.stop.set()
         for thread in threads:

@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -38,6 +38,7 @@ ARM = Path(__file__).resolve().parents[1] / "robots" / "wire_arm.urdf"
 GROWTH = 8 << 20  # bytes by which resident memory may differ between the first tenth and the end
 RAW = 3  # connections that send many requests at once
 SAMPLES = 200
+SETTLING = 30.0  # seconds in which the daemon must have seen that its clients have gone
 RELOADS = 60  # in the whole time, every other one of a bundle that is not there
 
 
@@ -204,12 +205,12 @@ def run(seconds: float, *, seed: int = 0, robot: Path = ARM, served: Path | None
         idle = left = settled_files(supervisor.path, pid)
         memory = [resident(pid)]
         begun = time.monotonic()
-        with soak.load(seconds / RELOADS):
+        with soak.load(seconds / RELOADS), suppress(KeyboardInterrupt):  # what was seen until then is worth knowing
             while not soak.stop.wait(seconds / SAMPLES) and time.monotonic() < begun + seconds and soak.asked < requests:
                 memory.append(resident(pid))
         took = time.monotonic() - begun
         if supervisor.life.runs:
-            left = settled_files(supervisor.path, pid)
+            left = settled_files(supervisor.path, pid, idle)
         log = supervisor.log.read_text(errors="replace")
     print(f"{soak.asked} requests in {took:.0f} s, {soak.asked / took:.0f} a second: {dict(sum((a.kinds for a in soak.accounts), Counter()))}")
     faults = soak.wrong + supervisor.faults + grown(memory, idle, left)
@@ -240,14 +241,16 @@ def confessed(log: str) -> list[str]:
     return ["the daemon's log: " + "\n    ".join(lines[max(n - 1, 0) : n + 30]) for n in at]
 
 
-def settled_files(path: str, pid: int) -> int:
-    """How many files the daemon has open once all clients but the one who asks have gone."""
+def settled_files(path: str, pid: int, expected: int = 0) -> int:
+    """How many files the daemon has open when all clients but the one who asks have gone; as soon as they are as few as expected."""
     stream = Stream(path)
-    until = time.monotonic() + 30.0
-    while ask(stream, "status")["result"]["connections"] > 1 and time.monotonic() < until:
-        pass
-    stream.close()
-    return open_files(pid)
+    until = time.monotonic() + SETTLING
+    while True:
+        alone = ask(stream, "status")["result"]["connections"] == 1
+        found = open_files(pid)
+        if (alone and found <= (expected or found)) or time.monotonic() > until:
+            stream.close()
+            return found
 
 
 def interrupt(_number: int, _frame: Any) -> None:

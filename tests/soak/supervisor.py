@@ -48,6 +48,7 @@ class Life:
 
     process: subprocess.Popen[bytes]
     readies: int = 0  # how often it said that it is ready: once, and after each reload
+    reloads: int = 0  # how often it said that it reloads
     status: str = ""
     fatal: list[tuple[float, str]] = field(default_factory=list)  # when it was asked to end, and how
     ended: float = math.inf
@@ -55,6 +56,11 @@ class Life:
     @property
     def runs(self) -> bool:
         return self.ended == math.inf
+
+    @property
+    def serves(self) -> bool:
+        """Whether it is ready, and nobody has asked it to end."""
+        return self.readies > 0 and self.runs and not self.fatal
 
     def asked(self, until: float) -> str | None:
         """How it was last asked to end before then."""
@@ -90,7 +96,7 @@ class Supervisor:
         for thread in self._threads:
             thread.start()
         try:
-            self.wait(lambda life: life.readies > 0)
+            self.wait(lambda life: life.serves)
         except BaseException:
             self.stop()
             raise
@@ -130,8 +136,8 @@ class Supervisor:
             return self.life
 
     def ready(self) -> Life:
-        """Wait until a daemon is ready."""
-        return self.wait(lambda life: life.readies > 0 and life.runs)
+        """Wait until a daemon serves."""
+        return self.wait(lambda life: life.serves)
 
     def stop(self) -> None:
         """End the daemon and keep it ended."""
@@ -191,4 +197,5 @@ class Supervisor:
                 if life:
                     life.status = told.get("STATUS", life.status)
                     life.readies += told.get("READY") == "1"
+                    life.reloads += told.get("RELOADING") == "1"
                     self._changed.notify_all()
