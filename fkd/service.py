@@ -10,6 +10,7 @@ from fkd.errors import ModelChanged
 from fkd.metrics import Metrics
 from fkd.peer import Credentials, Socket, credentials
 from fkd.robot import Robot
+from fkd.wire.connection import Result
 
 
 class Pending(Protocol):
@@ -22,8 +23,7 @@ class Pending(Protocol):
 
 # A method that takes long: each step to the next `yield` is some 0.2 ms of work, after which other clients have their
 # turn. What it yields is None to go on as soon as may be, or what must be done first.
-# Its result may come in pieces, where it is long.
-Work = Generator[Pending | None, None, bytes | list[bytes]]
+Work = Generator[Pending | None, None, Result]
 
 
 class Service:

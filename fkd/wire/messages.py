@@ -99,10 +99,9 @@ Format = Annotated[
 Stamp = Annotated[bool, Meta(description="Whether the answer also says which model it is from, and how long it took.")]
 
 
-class ComputeFk(_Named):
-    """The pose of each link at q: T_base_link, or T_base_tool if there is a tool."""
+class _Posed(_Named, kw_only=True):
+    """What is asked of poses, beside q."""
 
-    q: Q
     links: Links = None
     base: Base = None
     tool: Tool = None
@@ -112,18 +111,17 @@ class ComputeFk(_Named):
     stamp: Stamp = False
 
 
-class ComputeFkBatch(_Named):
+class ComputeFk(_Posed):
+    """The pose of each link at q: T_base_link, or T_base_tool if there is a tool."""
+
+    q: Q
+
+
+class ComputeFkBatch(_Posed):
     """As compute_fk, for each row of q; the same to the last bit."""
 
     # Raw: rows are decoded as they are computed, a slice at a time.
     q: Annotated[list[Annotated[Raw, _of(_ROW)]], Meta(description="Rows, each a q as compute_fk takes it.")]
-    links: Links = None
-    base: Base = None
-    tool: Tool = None
-    degrees: Degrees = False
-    format: Format = "matrix"
-    missing: Missing = "error"
-    stamp: Stamp = False
 
 
 class ComputeJacobian(_Named):
